@@ -1,3 +1,4 @@
+import { tellHints } from "../app/count/hints.ts";
 import { openRuns } from "../app/keep/store.ts";
 import { inSession, type Session, type SessionEvents } from "../app/session.ts";
 import { usageError } from "../shared/errors.ts";
@@ -9,7 +10,7 @@ import { CALL, given } from "./given.ts";
 import type { Call, ConnectOptions, connect as Declared, Headcount } from "./index.ts";
 import { ownedOf } from "./owned.ts";
 import { privacyAt } from "./privacy.ts";
-import { refreshList } from "./refresh.ts";
+import { quoteRefresh, refreshList } from "./refresh.ts";
 import { tradeAt } from "./trade.ts";
 import { shownAccount, shownRun } from "./views.ts";
 
@@ -86,8 +87,11 @@ async function freeCount(desk: Connected, filters: unknown, call: Call) {
     throw usageError("a count costs credits at this service", undefined, "count_costs");
 
   const { interrupted } = desk.world(given(call, "the call", CALL).signal);
-  const { count, asOf } = await client.count(checkedFilters(filters).filters, interrupted);
-  return { count, asOf: asOf ?? null };
+  const segment = checkedFilters(filters);
+  const { asOf, ...counted } = await client.count(segment.filters, interrupted);
+  const say = { strict: false, session: desk.session, say: desk.hint };
+  await tellHints([{ ...counted, filters: segment.filters }], say, interrupted);
+  return { count: counted.count, asOf: asOf ?? null };
 }
 
 /** @throws CliError of kind usage for an option that is none */
@@ -106,7 +110,7 @@ const opened: typeof Declared = async (options = {}) => {
 
   const { session, release } = await held((hold) => inSession(context, connecting, events, hold));
 
-  const desk = new Connected(session, context, unharmed(options.notice));
+  const desk = new Connected(session, context, options.notice && unharmed(options.notice));
   const close = async (): Promise<void> => {
     const over = desk.close();
     closing.abort();
@@ -126,6 +130,7 @@ const opened: typeof Declared = async (options = {}) => {
     count: (filters, call = {}) => desk.ask(() => freeCount(desk, filters, call)),
     runs: () => desk.ask(async () => (await openRuns(context).list()).map(shownRun)),
     refresh: (...what) => desk.ask(() => refreshList(desk, what)),
+    quoteRefresh: (...what) => desk.ask(() => quoteRefresh(desk, what)),
     owned: ownedOf(desk),
     ...privacyAt(desk),
     close,

@@ -24,14 +24,17 @@ export class Connected {
   readonly session: Session;
   readonly context: Context;
   readonly notice: (text: string) => void;
+  /** Undefined where nobody hears why nobody matches: that is asked by free counts. */
+  readonly hint: ((text: string) => void) | undefined;
   readonly stateDir: string;
   readonly #open = new Set<Promise<void>>();
   #isClosed = false;
 
-  constructor(session: Session, context: Context, notice: (text: string) => void) {
+  constructor(session: Session, context: Context, notice: ((text: string) => void) | undefined) {
     this.session = session;
     this.context = context;
-    this.notice = notice;
+    this.notice = notice ?? (() => undefined);
+    this.hint = notice;
     this.stateDir = stateDir(context);
   }
 

@@ -150,12 +150,34 @@ interface Receipt {
  * needs no reader.
  */
 interface Purchase extends AsyncIterable<Row> {
+  /** The rows as they come together; in place of reading them one by one. */
+  pages(): AsyncIterable<readonly Row[]>;
   /** Once it began. */
   readonly run: Promise<string>;
   readonly receipt: Promise<Receipt>;
   /** Stops it where it is not over, and waits for that. */
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** What a refresh would do at most; counted for nothing. */
+interface RefreshOffer {
+  /** Who matches now. */
+  readonly people: number;
+  /** Of the list, still in the segment. */
+  readonly owned: number;
+  /** Of the list, in it no more. */
+  readonly gone: number;
+  /** Bought at most. */
+  readonly rows: number;
+  readonly credits: Credits;
+  readonly unitPrice: Credits;
+}
+
+/** As `Consent`; where the rest of a run was begun for the list, only a cap agrees to that. */
+type RefreshConsent =
+  | { readonly maxCredits: Credits | number; readonly agree?: AgreeToRefresh }
+  | { readonly maxCredits?: Credits | number; readonly agree: AgreeToRefresh };
+type AgreeToRefresh = (offer: RefreshOffer) => boolean | Promise<boolean>;
 
 /** What a refresh brought; files are absolute paths. */
 interface Refreshed {
@@ -255,15 +277,17 @@ interface Headcount {
   /** Goes on with a run, within what was agreed to for it where no consent is given. */
   resume(run: string, consent?: Consent, call?: Call & Pick<Terms, "wait">): Purchase;
   /**
-   * Keeps the file of a list up to date: who is new is bought within the cap, which is the consent.
+   * Keeps the file of a list up to date: who is new is bought within what is agreed to.
    * Without filters the file knows its segment from the run that wrote it.
    */
   refresh(
     list: string,
     filters: Filters | undefined,
-    cap: { readonly maxCredits: Credits | number },
+    consent: RefreshConsent,
     call?: Call & Pick<Terms, "wait">,
   ): Promise<Refreshed>;
+  /** Free, and changes nothing. */
+  quoteRefresh(list: string, filters?: Filters, call?: Call): Promise<RefreshOffer>;
   /** All of the state folder, the newest first. */
   runs(): Promise<readonly Run[]>;
   readonly owned: Owned;
@@ -331,6 +355,7 @@ declare function connect(options?: ConnectOptions): Promise<Headcount>;
 export type {
   Account,
   Agree,
+  AgreeToRefresh,
   Call,
   ConnectOptions,
   Consent,
@@ -348,7 +373,9 @@ export type {
   Purchase,
   Quote,
   Receipt,
+  RefreshConsent,
   Refreshed,
+  RefreshOffer,
   Row,
   Run,
   Suppressed,

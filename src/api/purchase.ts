@@ -129,6 +129,10 @@ export class Purchasing implements Purchase {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Row, void, undefined> {
+    for await (const page of this.pages()) yield* page;
+  }
+
+  async *pages(): AsyncGenerator<readonly Row[], void, undefined> {
     const rows = this.#rows;
     const { reader } = rows;
     if (reader === "reading" || reader === "too late") throw readTwice(reader);
@@ -136,7 +140,7 @@ export class Purchasing implements Purchase {
     rows.reader = "reading";
     try {
       for (let lines = await rows.take(); lines.length > 0; lines = await rows.take())
-        for (const line of lines) yield JSON.parse(line) as Row;
+        yield lines.map((line) => JSON.parse(line) as Row);
 
       await this.#receipt;
     } finally {

@@ -1,39 +1,63 @@
 import { resolve } from "node:path";
 import { outputGuard, outputView } from "../app/buy/options.ts";
 import { MAX_CALLS } from "../app/own/bounds.ts";
-import { refresh } from "../app/own/refresh/bring.ts";
-import type { RefreshOrder } from "../app/own/refresh/work.ts";
-import { usageError } from "../shared/errors.ts";
+import { planRefresh, refresh } from "../app/own/refresh/bring.ts";
+import { declined, usageError } from "../shared/errors.ts";
 import type { Connected } from "./connected.ts";
 import { GOING_ON, given } from "./given.ts";
-import type { Headcount, Refreshed } from "./index.ts";
-import { allowedBy, boundedSegment } from "./trade.ts";
-import { shownRefresh } from "./views.ts";
+import type { Call, Headcount, Refreshed, RefreshOffer, Terms } from "./index.ts";
+import { allowed, boundedSegment } from "./trade.ts";
+import { shownPlan, shownRefresh } from "./views.ts";
 
-/** As a job does: the cap is the consent, and nobody is asked. @throws CliError */
-export async function refreshList(
+/** What a program means by a list. @throws CliError of kind usage */
+function orderOf(
   desk: Connected,
-  [list, filters, cap, call = {}]: Parameters<Headcount["refresh"]>,
-): Promise<Refreshed> {
+  list: string,
+  filters: unknown,
+  call: Call & Pick<Terms, "wait">,
+) {
   const { signal, wait = false } = given(call, "the call", GOING_ON);
   if (typeof list !== "string") throw usageError("a list is the path of its file");
   const segment = filters === undefined ? undefined : boundedSegment(filters);
-  const { maxCredits } = allowedBy({ maxCredits: Object(cap).maxCredits });
   const context = desk.contextOf(signal);
   const output = resolve(context.cwd, list);
-  const order: RefreshOrder & { readonly output: string } = {
+  const order = {
     word: segment === undefined ? output : undefined,
     segment,
     output,
     view: outputView({}, output, false),
     verify: [],
-    terms: { ...outputGuard({}), maxCredits, maxCalls: MAX_CALLS, wait },
+    terms: { ...outputGuard({}), maxCalls: MAX_CALLS, wait },
   };
+  return { order, context };
+}
 
-  const receipt = await refresh(order, desk.session, context, {
-    agree: async () => undefined,
-    agreeToRest: async () => undefined,
+/** The cap is the consent, or who is asked; nobody else is. @throws CliError */
+export async function refreshList(
+  desk: Connected,
+  [list, filters, consent, call = {}]: Parameters<Headcount["refresh"]>,
+): Promise<Refreshed> {
+  const { order, context } = orderOf(desk, list, filters, call);
+  const { maxCredits, agree } = allowed(consent, shownPlan);
+  const capped = { ...order, terms: { ...order.terms, maxCredits } };
+
+  const receipt = await refresh(capped, desk.session, context, {
+    agree,
+    agreeToRest: async (run) => {
+      if (maxCredits === undefined)
+        throw declined(`the rest of run ${run}, which was begun for this list, needs a cap`);
+    },
     warning: desk.notice,
   });
   return shownRefresh(receipt);
+}
+
+export async function quoteRefresh(
+  desk: Connected,
+  [list, filters, call = {}]: Parameters<Headcount["quoteRefresh"]>,
+): Promise<RefreshOffer> {
+  const { order, context } = orderOf(desk, list, filters, call);
+  const nobody = async (): Promise<void> => undefined;
+  const events = { agree: nobody, agreeToRest: nobody, warning: desk.notice };
+  return shownPlan(await planRefresh(order, desk.session, context, events));
 }

@@ -10,7 +10,7 @@ import { declined, failed, option, type Sentence, say, usageError } from "../sha
 import { checkedFilters } from "../shared/filters.ts";
 import type { Connected } from "./connected.ts";
 import { CALL, GOING_ON, given, TERMS } from "./given.ts";
-import type { Agree, Consent, Offer, Order, Quote, Terms } from "./index.ts";
+import type { Consent, Order, Quote, Terms } from "./index.ts";
 import { Purchasing } from "./purchase.ts";
 import { shownOffer } from "./views.ts";
 
@@ -56,14 +56,25 @@ export function boundedSegment(filters: unknown, hint?: Sentence): CheckedFilter
   throw usageError("no filter is given, so this would buy the whole dataset", hint, "unfiltered");
 }
 
-interface Allowed {
+interface Allowed<Asked = Quotation["quote"]> {
   readonly maxCredits: Credits | undefined;
-  readonly agree: (quoted: Quotation["quote"]) => Promise<void>;
+  readonly agree: (asked: Asked) => Promise<void>;
 }
 
-/** @throws CliError of kind usage where it allows nothing, or no amount */
-export function allowedBy(consent: Consent): Allowed {
-  const { agree, maxCredits } = given(Object(consent) as Partial<Consent>, "consent", CONSENT);
+const allowedBy = (consent: Consent): Allowed => allowed(consent, shownOffer);
+
+/**
+ * @param shown what is asked about, as a program sees it
+ * @throws CliError of kind usage where it allows nothing, or no amount
+ */
+export function allowed<Asked, Shown>(
+  consent: {
+    readonly maxCredits?: string | number;
+    readonly agree?: (offer: Shown) => boolean | Promise<boolean>;
+  },
+  shown: (asked: Asked) => Shown,
+): Allowed<Asked> {
+  const { agree, maxCredits } = given(Object(consent) as typeof consent, "consent", CONSENT);
   if (agree === undefined && maxCredits === undefined)
     throw usageError(
       "nobody agreed to a purchase",
@@ -80,17 +91,17 @@ export function allowedBy(consent: Consent): Allowed {
 
   return {
     maxCredits: most,
-    agree: async (quoted) => {
-      if (agree !== undefined && !(await agreed(agree, shownOffer(quoted))))
+    agree: async (asked) => {
+      if (agree !== undefined && !(await agreed(async () => agree(shown(asked)))))
         throw declined("nobody agreed to what it costs; nothing was spent");
     },
   };
 }
 
 /** What a program's own function throws is no fault of ours. */
-async function agreed(agree: Agree, offer: Offer): Promise<boolean> {
+async function agreed(agree: () => Promise<boolean>): Promise<boolean> {
   try {
-    return await agree(offer);
+    return await agree();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw declined(`agree failed, so nothing was spent: ${why}`, undefined, "agree_failed", error);
@@ -132,7 +143,7 @@ async function keptIn(
 type Begin = ConstructorParameters<typeof Purchasing>[0];
 type Quotes = WeakMap<object, Quotation>;
 
-const told = ({ notice }: Connected): Events => ({ notice, warning: notice });
+const told = ({ notice, hint }: Connected): Events => ({ notice, warning: notice, hint });
 
 /** As its errors are told: with the run that keeps what was paid. */
 const begun = (desk: Connected, begin: Begin): Purchasing =>
@@ -157,18 +168,18 @@ const buying = (
   [what, consent, terms = {}]: readonly [Order | Quote, Consent, Terms?],
 ): Purchasing =>
   begun(desk, async (rows, began) => {
-    const allowed = allowedBy(consent);
+    const most = allowedBy(consent);
     const events: Events = { ...told(desk), start: ({ run }) => began(run) };
     const quotation = quotes.get(Object(what));
     if (quotation !== undefined) {
       const world = desk.world(given(terms, "the call of a quote", CALL).signal);
-      await agreeTo(quotation, allowed);
+      await agreeTo(quotation, most);
       return await buy({ ...quotation, order: { ...quotation.order, rows } }, world, events);
     }
 
     if (!("filters" in Object(what)))
       throw usageError("this is no quote of this connection", undefined, "unknown_quote");
-    const { agree, maxCredits } = allowed;
+    const { agree, maxCredits } = most;
     const order = { ...wantedOf(what as Order, terms), rows, maxCredits };
     return await buy(order, desk.world(terms.signal), { ...events, agree });
   });

@@ -1,11 +1,19 @@
-import type { RefreshReceipt } from "../app/own/refresh/work.ts";
+import type { RefreshPlan, RefreshReceipt } from "../app/own/refresh/work.ts";
 import type { AccountView } from "../engine/client/types.ts";
 import { totalsOf } from "../engine/library/library.ts";
 import type { Quote } from "../engine/purchase/quote.ts";
 import type { Receipt as Bought } from "../engine/purchase/receipt.ts";
 import { isResumable, type RunSummary } from "../engine/runs/reader.ts";
 import { type Credits, credits, formatCredits, parseCredits } from "../shared/contract/money.ts";
-import type { Account, Offer, OwnedSummary, Receipt, Refreshed, Run } from "./index.ts";
+import type {
+  Account,
+  Offer,
+  OwnedSummary,
+  Receipt,
+  Refreshed,
+  RefreshOffer,
+  Run,
+} from "./index.ts";
 
 const text = (amount: Credits | undefined): string | null =>
   amount === undefined ? null : formatCredits(amount);
@@ -70,6 +78,15 @@ export const shownRefresh = ({ credits: spent, files, ...receipt }: RefreshRecei
     removed: files.removed.file,
     changed: files.changed.file,
   },
+});
+
+export const shownPlan = (plan: RefreshPlan): RefreshOffer => ({
+  people: plan.total,
+  owned: plan.owned,
+  gone: plan.gone,
+  rows: plan.rows,
+  credits: formatCredits(plan.most),
+  unitPrice: formatCredits(plan.unitPrice),
 });
 
 export const shownRun = (run: RunSummary): Run => ({

@@ -24,7 +24,7 @@ const BUYING: readonly Group[] = [
   ["Write", "output format fields", "csv misses prefix"],
   ["Guard", "overwrite max-shrink", "min-rows wait"],
   ["Sample", "sample", "seed"],
-  ["Owned", "new-only owned", "with-owned max-calls mode"],
+  ["Owned", "new-only owned", "new-anywhere with-owned max-calls mode"],
 ];
 const SERVING: readonly Group[] = [
   ["Place", "host port public-url tls-cert tls-key", ""],

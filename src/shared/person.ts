@@ -413,6 +413,12 @@ const unescaped = (text: string): string =>
     .replace(/\\u([\da-f]{4})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
     .replaceAll("\\/", "/");
 
+/** Whom an identity of a table means. */
+export const whoIs = (identity: string): Identity =>
+  identity.startsWith("@")
+    ? { id: undefined, address: identity.slice(1) }
+    : { id: identity, address: undefined };
+
 const NAMES = ["name", "first_name", "last_name"];
 
 /** Whether a row says of a name, and of whatever else a record tells, the same. */

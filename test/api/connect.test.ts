@@ -39,6 +39,16 @@ describe("free calls", () => {
     expect(await hc.count(LEGAL)).toEqual({ count: Number(stdout), asOf: expect.any(String) });
   });
 
+  test("why nobody matches is told where somebody hears it, as the command tells it", async () => {
+    const said: string[] = [];
+    const hc = await opened({ notice: (text) => said.push(text) });
+    for (const act of [hc.count, (filters: Filters) => hc.quote({ filters })]) {
+      said.length = 0;
+      await act({ country: "Germny" });
+      expect(said.join()).toContain("country germany counts");
+    }
+  });
+
   test("what is wrong is a fact, in the words of a program", async () => {
     const hc = await opened();
     const wrong = await failureOf(hc.count({ departmnt: "Legal" }));
@@ -129,6 +139,19 @@ describe("a purchase", () => {
     expect(await failureOf(foreign)).toMatchObject({ code: "unknown_quote" });
     expect(await charged(service, CREDITS)).toBe(before);
     expect(runIds(u)).toEqual([]);
+  });
+
+  test("gives its rows page by page too, each once", async () => {
+    const hc = await opened();
+    const purchase = hc.buy({ filters: LEGAL }, { maxCredits: 6 });
+    const ids: unknown[] = [];
+    for await (const page of purchase.pages()) ids.push(...page.map(({ id }) => id));
+    const { rows } = await purchase.receipt;
+    expect([ids.length, new Set(ids).size]).toEqual([rows, rows]);
+    const again = (async () => {
+      for await (const _ of purchase) expect.fail("it was read");
+    })();
+    expect(await failureOf(again)).toMatchObject({ code: "rows_read" });
   });
 
   test("whoever only iterates, or only wants the receipt, hears what failed, once", async () => {
@@ -222,6 +245,23 @@ describe("a list", () => {
     const again = await u.run(["refresh", "legal.csv", "--max-credits", "100", "--json"]);
     expect(JSON.parse(again.stdout)).toMatchObject({ credits: 0, added: 0 });
     expect((await charged(service, CREDITS)) - before).toBe(first.count);
+  });
+
+  test("is quoted for nothing, and bought where somebody agrees to just that", async () => {
+    const hc = await opened();
+    const list = u.file("agreed.csv");
+    const before = await charged(service, CREDITS);
+    const quote = await hc.quoteRefresh(list, LEGAL);
+    expect(quote).toMatchObject({ owned: 0, gone: 0, rows: quote.people, unitPrice: "1" });
+    const seen: object[] = [];
+    const agree = (answer: boolean) => (offer: object) => seen.push(offer) > 0 && answer;
+    const no = hc.refresh(list, LEGAL, { agree: agree(false) });
+    expect(await failureOf(no)).toMatchObject({ category: "declined" });
+    expect([seen, await charged(service, CREDITS)]).toEqual([[quote], before]);
+
+    const bought = await hc.refresh(list, LEGAL, { agree: agree(true) });
+    expect(bought.credits).toBe(quote.credits);
+    expect(await hc.quoteRefresh(list)).toMatchObject({ rows: 0, credits: "0" });
   });
 
   test("needs a cap and a segment", async () => {

@@ -2,9 +2,10 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { charged, type User } from "../support/export.ts";
-import { ok } from "../support/ran.ts";
+import { long } from "../support/long.ts";
+import { ok, ran } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
-import { filesBelow, machineNamed, teamOf } from "../support/team.ts";
+import { filesBelow, machineNamed, openedFiles, teamOf } from "../support/team.ts";
 
 const CREDITS = 100_000;
 let service: TestService;
@@ -160,4 +161,67 @@ describe("headcount sync, what a budget counts", () => {
     await ok(own, ["sync", folder]);
     expect((await late.run(run)).stderr).toContain("8 of 6 credits");
   });
+});
+
+test("two who bought the same people between two syncs are told so, once", async () => {
+  const { folder, machines } = await team("laptop", "ci");
+  const [laptop, ci] = machines as [User, User];
+  for (const me of [laptop, ci]) await ok(me, BUY);
+  for (const me of [laptop, ci]) await ok(me, ["sync", folder]);
+  const told = JSON.parse(await ok(laptop, ["sync", folder, "--json"]));
+  expect(told).toMatchObject({ took_in: [{ machine: "ci", runs: 1, rows: 3 }], paid_twice: 3 });
+  expect(await ok(laptop, ["sync", folder])).toBe("took in nothing; gave nothing\n");
+});
+
+describe("headcount sync --rekey", () => {
+  const keyIn = (text: string): string => /hcsync_[\w-]{43}/.exec(text)?.[0] ?? "";
+
+  long(
+    "the old key opens nothing that stays; who joins with the new one owns as before",
+    async () => {
+      const shared = await team("laptop", "ci");
+      const { folder } = shared;
+      const [laptop, ci] = shared.machines as [User, User];
+      await ok(laptop, BUY);
+      for (const me of [laptop, ci]) await ok(me, ["sync", folder]);
+      await ok(ci, [...BUY, "--limit", "5"]);
+
+      const { stderr } = await ran(laptop, ["sync", folder, "--rekey"]);
+      const key = keyIn(stderr);
+      for (const [name, text] of openedFiles(shared))
+        if (!name.endsWith(".json")) expect(text).not.toMatch(/^[[{]/);
+      expect(await ci.run(["sync", folder])).toMatchObject({ code: 3 });
+
+      const env = { HEADCOUNT_SYNC_KEY: key };
+      expect((await ran(ci, ["sync", folder], { env })).stdout).toMatch(/; gave 1 run\n$/);
+      expect((await ran(laptop, ["sync", folder])).stdout).toMatch(/^took in 1 run /);
+      for (const me of [laptop, ci]) expect(await ok(me, ["count", "--owned"])).toBe("5\n");
+    },
+  );
+
+  long(
+    "one that is stopped leaves the folder under the old key, and the next one does it",
+    async () => {
+      const shared = await team("laptop");
+      const [laptop] = shared.machines as [User];
+      await ok(laptop, BUY);
+      await ok(laptop, ["sync", shared.folder]);
+      let { key } = shared;
+      let stopped = 0;
+      for (let step = 1; step < 60; step++) {
+        const env = { HEADCOUNT_SYNC_KEY: key, HEADCOUNT_FAILPOINT: `${step}:EIO` };
+        const { code, stderr } = await laptop.run(["sync", shared.folder, "--rekey"], { env });
+        if (code === 0) break;
+        stopped++;
+        const last = async () =>
+          await laptop.run(["sync", shared.folder], { env: { HEADCOUNT_SYNC_KEY: key } });
+        // It may have been done by then: the new key was shown before.
+        if ((await last()).code === 3) key = keyIn(stderr);
+        expect((await last()).code, `${step}: ${stderr}`).toBe(0);
+      }
+      expect(stopped).toBeGreaterThan(5);
+      const names = readdirSync(shared.folder);
+      expect(names).toHaveLength(2);
+    },
+  );
 });

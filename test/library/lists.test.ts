@@ -19,6 +19,7 @@ const found = (more: {
   added?: string[];
   removed?: string[];
   changed?: Map<string, string[]>;
+  files?: string[];
 }) => ({
   at: 5,
   datasetVersion: null,
@@ -29,6 +30,7 @@ const found = (more: {
   calls: 7,
   credits: 2_000_000n,
   run: "r1",
+  files: [],
   ...more,
 });
 
@@ -102,6 +104,29 @@ test("any history of a list ends with those who are in it", async () => {
     { numRuns: 60 },
   );
   library.close();
+});
+
+test("is known by what its file was, as it was then, and elsewhere by the same", async () => {
+  const library = await Library.open(join(tempDir(), "library.db"));
+  const { lists } = library;
+  lists.record(LIST, ["a", "b"], found({ added: ["c"], removed: ["a"], files: ["1", "x"] }));
+  lists.record(LIST, ["b", "c"], found({ added: ["a"], removed: ["b"], files: ["2", "x"] }));
+  lists.record({ ...LIST, canonical: "{}" }, ["a", "c"], found({ files: ["2", "y"] }));
+  const copy = lists.copyOf(LIST.output);
+  library.close();
+
+  const other = await Library.open(join(tempDir(), "library.db"));
+  for (const again of [1, 2]) if (copy) other.lists.takeIn("laptop:1", `laptop ${again}`, copy);
+  expect(other.lists.copyOf("laptop:1")).toEqual(copy);
+  expect(other.lists.outputs()).toEqual([]);
+  expect(other.lists.written("1")?.members).toEqual(["b", "c"]);
+  expect(other.lists.written("2")?.members).toEqual(["a", "c"]);
+  expect(other.lists.written("x")).toBeUndefined();
+  expect(other.lists.wrote("{}", "x")).toBe(true);
+
+  other.lists.record(LIST, ["z"], found({ files: ["1"] }));
+  expect(other.lists.written("1")).toBeUndefined();
+  other.close();
 });
 
 test("a list says what it is, and what each refresh found and cost", async () => {

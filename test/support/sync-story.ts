@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect } from "vitest";
@@ -10,6 +10,8 @@ import { filesBelow, openedFiles, type Team, teamOf } from "./team.ts";
 
 const MACHINES = ["laptop", "ci", "desk"];
 const DEPARTMENTS = ["Sales", "Legal", "Marketing", "Operations", "Trades"];
+
+const REFRESH = ["--max-credits", "60", "--yes"];
 
 type Row = Readonly<Record<"id" | "network_url", string>>;
 
@@ -23,6 +25,9 @@ const STEPS = [
   "suppress",
   "let in",
   "remove",
+  "refresh",
+  "refresh",
+  "their list",
   "segment",
   "no segment",
   "sync",
@@ -40,10 +45,18 @@ const ownedOn = async (me: User): Promise<Row[]> =>
 
 const idsOf = (rows: readonly Row[]): Set<string> => new Set(rows.map(({ id }) => id));
 
+/** How a story is played. */
+export interface SyncStory {
+  /** Default: some dozen. */
+  readonly steps?: number;
+  /** The control: who is to be forgotten is not, which the story must notice. */
+  readonly isBroken?: boolean;
+}
+
 /**
- * One story from a seed: three machines buy, forget, leave out, remove and sync in any order, some
+ * One story from a seed: three machines buy, keep lists up to date (also of each other's files),
+ * forget, leave out, remove and sync in any order, some
  * syncs are stopped, and files of the folder are torn. Then all sync until nobody writes.
- * @param steps default: some dozen
  * @returns what was done, a line a step
  * @throws where one owns less than the union, somebody forgotten is in a file, or is paid for twice
  */
@@ -51,11 +64,11 @@ export async function playSyncStory(
   seed: number,
   service: TestService,
   granted: number,
-  steps?: number,
+  how: SyncStory = {},
 ): Promise<readonly string[]> {
   const told: string[] = [];
   try {
-    await play(seed, service, granted, steps, (line) => told.push(line));
+    await play(seed, service, granted, how, (line) => told.push(line));
     return told;
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${told.join("\n")}`, { cause: error });
@@ -66,7 +79,7 @@ async function play(
   seed: number,
   service: TestService,
   granted: number,
-  few: number | undefined,
+  { steps: few, isBroken }: SyncStory,
   log: (line: string) => void,
 ): Promise<void> {
   const random = seeded(seed);
@@ -118,7 +131,7 @@ async function play(
       const row = rows[below(rows.length)];
       if (row === undefined) return;
       forgotten.set(row.id, row);
-      await ok(me, ["forget", below(2) === 0 ? row.id : row.network_url, "--yes"]);
+      if (!isBroken) await ok(me, ["forget", below(2) === 0 ? row.id : row.network_url, "--yes"]);
     },
     suppress: async (_, me) => {
       const rows = await ownedOn(me);
@@ -136,6 +149,28 @@ async function play(
       const theirs = runIds(me).filter((id) => isElsewhere(me, id));
       const run = theirs[below(Math.max(1, theirs.length))];
       if (run !== undefined) await ok(me, ["runs", "remove", run, "--force", "--yes"]);
+    },
+    refresh: (at) => {
+      const department = DEPARTMENTS[below(2)] as string;
+      return buys(
+        at,
+        ["refresh", "--department", department, "-o", `list-${department}.ndjson`, ...REFRESH],
+        false,
+      );
+    },
+    "their list": async (at, me) => {
+      const other = team.machines[(at + 1) % MACHINES.length] as User;
+      const department = DEPARTMENTS[below(2)] as string;
+      const name = `from-${MACHINES[(at + 1) % MACHINES.length]}-${department}.ndjson`;
+      const theirs = other.file(`list-${department}.ndjson`);
+      if (!existsSync(theirs) || existsSync(me.file(name))) return;
+      copyFileSync(theirs, me.file(name));
+      const before = idsOf(await ownedOn(me));
+      const { code, stderr } = await me.run(["refresh", name, ...REFRESH]);
+      learn(at, before, await ownedOn(me));
+      // Where its history, or somebody in it, did not come yet, nobody knows it.
+      expect([0, 2], stderr).toContain(code);
+      if (code === 2) rmSync(me.file(name));
     },
     segment: (_, me) => {
       const department = DEPARTMENTS[below(DEPARTMENTS.length)] as string;
@@ -182,6 +217,12 @@ async function play(
     team.machines.map(async (me) => [...idsOf(await ownedOn(me))].sort()),
   );
   for (const each of shown) expect(each).toEqual(shown[0]);
+  const histories = filesBelow(team.folder).filter((path) => path.includes("/histories/"));
+  for (const me of team.machines) {
+    const { code, stdout } = await me.run(["sql", "select distinct list from refreshes", "--json"]);
+    // Nothing was ever bought, and nothing is there.
+    expect(code === 0 ? JSON.parse(stdout).length : 0).toBe(histories.length);
+  }
   const segments = team.machines.map(segmentsOf);
   for (const each of segments) expect(each).toEqual(segments[0]);
   const hidden = [...union.keys()].filter((id) => !shown[0]?.includes(id));
@@ -226,10 +267,14 @@ async function settle(team: Team, log: (line: string) => void): Promise<void> {
   }
 }
 
-/** Contents of what the machines keep; of the folder also whether a file was written again. */
+/**
+ * Contents of what the machines keep, but how SQLite lays out a library; of the folder also whether
+ * a file was written again.
+ */
 function stateOf({ folder, machines }: Team): string {
   const own = machines
     .flatMap(({ dir }) => filesBelow(dir))
+    .filter((path) => !path.includes("/state/library/"))
     .map((path) => `${path} ${digest(path)}`);
   const shared = filesBelow(folder).map((path) => {
     const { ino, mtimeMs } = statSync(path);

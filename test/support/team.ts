@@ -61,7 +61,7 @@ export function openedFiles({ folder, key }: Pick<Team, "folder" | "key">): Map<
     const bytes = readFileSync(path);
     const own = folderKeyOf(key);
     // A draft is called after the file that it was to be.
-    const kinds = ["runs", "lists", "removed", "machines", "segments"].map(
+    const kinds = ["runs", "lists", "removed", "machines", "segments", "histories"].map(
       (kind) => `${kind}/${name.split("/").at(-1)}`,
     );
     const [plain = own ? openedPartly(own, bytes) : bytes] = kinds.flatMap(

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { placeOf } from "../../engine/output/paths.ts";
+import { placeOf, sha256Of } from "../../engine/output/paths.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
@@ -335,6 +335,7 @@ async function writes(run: string, output: string, context: Context): Promise<bo
   const plan = await openRuns(context)
     .readPlan(run)
     .catch(() => undefined);
+  if (plan?.wrote !== undefined) return plan.wrote === (await sha256Of(output));
   const to = plan?.output ?? (plan?.target.kind === "search" ? plan.target.list : undefined);
   if (to === undefined) return undefined;
   return to === output || to === (await placeOf(output).catch(() => output));

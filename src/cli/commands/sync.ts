@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { FolderStatus } from "../../app/keep/sync/machines.ts";
-import { openFolder } from "../../app/keep/sync/open.ts";
+import { openFolder, rekey } from "../../app/keep/sync/open.ts";
 import { statusOf, sync } from "../../app/keep/sync/sync.ts";
 import { type Synced, syncLine, syncProblem } from "../../app/keep/sync/syncing.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
@@ -15,6 +15,7 @@ type SyncOptions = GlobalOptions & {
   readonly status?: boolean;
   readonly copied?: boolean;
   readonly moved?: boolean;
+  readonly rekey?: boolean;
 };
 
 export function register(program: Command, context: Context): void {
@@ -30,6 +31,7 @@ export function register(program: Command, context: Context): void {
     .option("--status", "only show who syncs, since when, and whether it knows whom all forgot")
     .option("--copied", "this state folder is a copy of another that syncs: a machine of its own")
     .option("--moved", "this state folder came from another place, which is gone: the same machine")
+    .option("--rekey", "seal the folder anew under a new key, with which the others join")
     .examples(`
   $ headcount sync /mnt/team --insecure-storage      the first one makes the key and shows it once
   $ headcount sync /mnt/team --join < key.txt        on another machine
@@ -38,7 +40,7 @@ export function register(program: Command, context: Context): void {
   $ headcount spend --by machine
 
 The folder is any that several machines see: a share, a volume, a mounted bucket. Whoever has its
-key can read everybody in it. API keys, connections, jobs, lists and paths never travel.
+key can read everybody in it. API keys, connections, jobs and paths never travel.
 See also: docs/how-to/sync.md`)
     .does(atDesk(context, run));
 }
@@ -49,7 +51,9 @@ async function run(
 ): Promise<void> {
   if (folder === "")
     throw usageError("the folder is empty text", "a variable may not be set: name a folder");
-  const claims = (["status", "copied", "moved"] as const).filter((one) => options[one] === true);
+  const claims = (["status", "copied", "moved", "rekey"] as const).filter(
+    (one) => options[one] === true,
+  );
   if (claims.length > 1)
     throw usageError(
       say`${option(claims[0] ?? "")} and ${option(claims[1] ?? "")} do not go together`,
@@ -65,8 +69,15 @@ async function run(
   const { head, key, made } = await openFolder(path, opening, context);
   if (made !== undefined) printer.say(`the folder's key, shown this once: ${made}`);
 
-  if (claim === "status") await show(await statusOf(path, { head, key }, context), printer);
-  else report(await sync(path, { head, key }, context, claim), printer);
+  if (claim === "status") return await show(await statusOf(path, { head, key }, context), printer);
+  const copied = claim === "rekey" ? undefined : claim;
+  const synced = await sync(path, { head, key }, context, copied);
+  if (claim === "rekey") {
+    const shown = (anew: string) =>
+      printer.say(`the folder's new key, shown this once; the others --join with it: ${anew}`);
+    await rekey(path, { head, key }, { inFile: opening.inFile, show: shown }, context);
+  }
+  report(synced, printer);
 }
 
 async function askKey(context: Context): Promise<string> {
@@ -110,9 +121,20 @@ function report(synced: Synced, printer: Printer): void {
   if (problem !== undefined) throw problem;
 }
 
-const documentOf = ({ tookIn, gave, forgotten, unread, left, twins }: Synced) => ({
-  took_in: [...tookIn].map(([machine, { runs, rows }]) => ({ machine, runs, rows })),
+const documentOf = ({
+  tookIn,
+  paidTwice,
   gave,
+  lists,
+  forgotten,
+  unread,
+  left,
+  twins,
+}: Synced) => ({
+  took_in: [...tookIn].map(([machine, { ids, rows }]) => ({ machine, runs: ids.length, rows })),
+  paid_twice: paidTwice,
+  gave,
+  histories: { took_in: lists.came, gave: lists.gave },
   forgotten_from: [...forgotten],
   unread: [...unread].map(([file, why]) => ({ file, why })),
   left: [...left],

@@ -171,7 +171,12 @@ export const KEEPING = {
       took_in: s.list(
         s.object({ machine: s.text, runs: s.wholeNumberShape, rows: s.wholeNumberShape }),
       ),
+      paid_twice: s.said(s.wholeNumberShape, "people in these whom another machine bought too"),
       gave: s.said(s.wholeNumberShape, "runs of this machine that are new there, or went on"),
+      histories: s.said(
+        s.object({ took_in: s.wholeNumberShape, gave: s.wholeNumberShape }),
+        "of lists that are refreshed",
+      ),
       forgotten_from: s.said(s.list(s.text), "runs that forgotten people were deleted from"),
       unread: s.said(s.list(s.object({ file: s.text, why: s.text })), "files of the folder"),
       left: s.said(s.list(s.text), "places here that may still have somebody who was forgotten"),

@@ -10,10 +10,22 @@ export const bodiesOf = ({ database }: Pick<Library, "database">) =>
     "SELECT person AS n, body FROM record ORDER BY person",
   );
 
-/** So that no byte is left; what they cost stays. @param names whether a run's target names them */
+/** Everybody in the histories of lists, also whom nothing else here is of. */
+export const listedIn = ({ database }: Pick<Library, "database">): string[] =>
+  allRows<{ person: string }>(
+    database,
+    "SELECT person FROM member UNION SELECT person FROM changed",
+  ).map(({ person }) => person);
+
+/**
+ * So that no byte is left; what they cost stays.
+ * @param isListed whether an identity in a list is theirs
+ * @param names whether a run's target names them
+ */
 export function forgetPeople(
   library: Pick<Library, "database" | "path">,
   is: (body: string) => boolean,
+  isListed: (identity: string) => boolean,
   names: (target: string) => boolean,
 ): void {
   const { database } = library;
@@ -21,12 +33,13 @@ export function forgetPeople(
   for (const { n, body } of bodiesOf(library)) if (is(body)) people.add(n);
 
   const list = JSON.stringify([...people]);
-  const run = (sql: string): void => void database.prepare(sql).run(list);
+  const listed = JSON.stringify(listedIn(library).filter(isListed));
+  const run = (sql: string, who = list): void => void database.prepare(sql).run(who);
 
   database.exec("PRAGMA secure_delete = ON");
   inTransaction(database, () => {
     for (const table of ["member", "changed"])
-      run(`DELETE FROM ${table} WHERE person IN (SELECT identity FROM person WHERE n ${AMONG})`);
+      run(`DELETE FROM ${table} WHERE person ${AMONG}`, listed);
     run(`UPDATE purchase SET person = -person, record = 0 WHERE person ${AMONG}`);
     for (const table of ["record", "suppressed"]) run(`DELETE FROM ${table} WHERE person ${AMONG}`);
     run(`DELETE FROM person WHERE n ${AMONG}`);

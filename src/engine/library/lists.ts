@@ -30,6 +30,27 @@ export interface Refreshed {
   /** Millionths of a credit. */
   readonly credits: bigint;
   readonly run: string | null;
+  /** SHA-256 of the list and of the files beside it, as they were then. */
+  readonly files: readonly string[];
+}
+
+/** The tables of a list's history, without its number: rows of values, in order. */
+const HISTORY = ["refresh", "member", "changed"] as const;
+
+/** A list as another machine is told of it: without the path of its file. */
+export interface ListCopy extends Record<(typeof HISTORY)[number], readonly Values[]> {
+  readonly filters: string;
+  readonly canonical: string;
+  readonly view: string;
+  readonly at: number;
+}
+
+type Values = readonly (string | number | null)[];
+
+/** A list as of one refresh. */
+export interface ListThen extends Pick<List, "filters" | "canonical" | "view" | "isPart" | "at"> {
+  /** Identities. */
+  readonly members: readonly string[];
 }
 
 type ListHead = Pick<List, "output" | "filters" | "canonical" | "view" | "isPart">;
@@ -51,15 +72,91 @@ export class Lists {
         (SELECT count(*) FROM refresh WHERE refresh.list = list.n) AS refreshes FROM list WHERE output = ?`,
       output,
     );
-    if (row === undefined) return undefined;
-
-    const { isPart = false, ...view } = JSON.parse(row.view) as SavedView & Partial<ListHead>;
-    return { ...row, filters: JSON.parse(row.filters) as Filters, view, isPart };
+    return row === undefined ? undefined : { ...row, ...headOf(row) };
   }
 
+  /** The files of the lists that are kept here. */
   outputs(): string[] {
-    const rows = allRows<{ output: string }>(this.#database, "SELECT output FROM list ORDER BY n");
-    return rows.map(({ output }) => output);
+    const own = "SELECT output FROM list WHERE kept_by IS NULL ORDER BY n";
+    return allRows<{ output: string }>(this.#database, own).map(({ output }) => output);
+  }
+
+  /** Whoever keeps it: the list whose file was so. Undefined where several segments' were. */
+  written(sha256: string): ListThen | undefined {
+    const rows = allRows<Stored & { refresh: number }>(
+      this.#database,
+      `SELECT list.*, refresh.at, refresh FROM refresh JOIN list ON n = list
+        WHERE files ->> 0 = ? ORDER BY refresh.at DESC`,
+      sha256,
+    );
+    const [row] = rows;
+    if (row === undefined || rows.some(({ canonical }) => canonical !== row.canonical))
+      return undefined;
+
+    const members = allRows<{ person: string }>(
+      this.#database,
+      "SELECT person FROM member WHERE list = ? AND since <= ? AND coalesce(until > ?, TRUE)",
+      row.n,
+      row.refresh,
+      row.refresh,
+    ).map(({ person }) => person);
+    const { canonical, at } = row;
+    return { ...headOf(row), canonical, at, members };
+  }
+
+  /** Whether a list of that segment, or a file beside it, was so. */
+  wrote(canonical: string, sha256: string): boolean {
+    const sql = `SELECT 1 FROM refresh JOIN list ON n = list, json_each(files)
+      WHERE canonical = ? AND value = ?`;
+    return firstRow(this.#database, sql, canonical, sha256) !== undefined;
+  }
+
+  /** Undefined where nothing was written to it yet. */
+  copyOf(output: string): ListCopy | undefined {
+    const sql = "SELECT n, filters, canonical, view, at FROM list WHERE output = ?";
+    const head = firstRow<Omit<ListCopy, (typeof HISTORY)[number]> & { n: number }>(
+      this.#database,
+      sql,
+      output,
+    );
+    if (head === undefined) return undefined;
+
+    const { n, filters, canonical, view, at } = head;
+    const [refresh = [], member = [], changed = []] = HISTORY.map((table) =>
+      allRows<Record<string, string | number | null>>(
+        this.#database,
+        `SELECT * FROM ${table} WHERE list = ? ORDER BY 2, 3`,
+        n,
+      ).map((row) => Object.values(row).slice(1)),
+    );
+    if (refresh.length === 0) return undefined;
+    return { filters, canonical, view, at, refresh, member, changed };
+  }
+
+  /** In place of what is here of it. @param output what it is called here: no path */
+  takeIn(output: string, keptBy: string, copy: ListCopy): void {
+    inTransaction(this.#database, () => {
+      const before = this.at(output);
+      if (before !== undefined)
+        for (const table of HISTORY) this.#run(`DELETE FROM ${table} WHERE list = ?`, before.n);
+
+      const { filters, canonical, view, at } = copy;
+      this.#run(
+        "INSERT OR REPLACE INTO list VALUES (?, ?, ?, ?, ?, ?, ?)",
+        before?.n ?? null,
+        output,
+        filters,
+        canonical,
+        view,
+        at,
+        keptBy,
+      );
+
+      const { n } = this.at(output) as List;
+      for (const table of HISTORY)
+        for (const row of copy[table])
+          this.#run(`INSERT INTO ${table} VALUES (?, ${row.map(() => "?").join(", ")})`, n, ...row);
+    });
   }
 
   members(list: number): string[] {
@@ -102,7 +199,8 @@ export class Lists {
         "INSERT INTO changed (list, refresh, person, fields) SELECT ?, ?, value ->> 0, value -> 1";
       this.#run(`${change} FROM json_each(?)`, n, refresh, JSON.stringify([...result.changed]));
 
-      const { at, datasetVersion, count, added, removed, changed, calls, credits, run } = result;
+      const { at, datasetVersion, count, added, removed, changed, calls, credits, run, files } =
+        result;
       const facts = [
         at,
         datasetVersion,
@@ -113,10 +211,11 @@ export class Lists {
         calls,
         credits,
         run,
+        JSON.stringify(files),
       ];
 
       this.#run(
-        "INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         n,
         refresh,
         ...facts,
@@ -149,4 +248,9 @@ export class Lists {
   #run(sql: string, ...values: readonly (string | number | bigint | null)[]): void {
     this.#database.prepare(sql).run(...values);
   }
+}
+
+function headOf({ filters, view: text }: Pick<Stored, "filters" | "view">) {
+  const { isPart = false, ...view } = JSON.parse(text) as SavedView & Partial<ListHead>;
+  return { filters: JSON.parse(filters) as Filters, view, isPart };
 }

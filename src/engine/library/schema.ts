@@ -3,7 +3,7 @@ import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { PERSON_COLUMNS } from "./person.ts";
 
 /** Raised whenever a table changes: a library of another format is made again. */
-export const FORMAT = 3;
+export const FORMAT = 4;
 
 /** The others read the narrow table from end to end. */
 const INDEXES = [
@@ -20,7 +20,8 @@ const INDEXES = [
 /**
  * `person`: everybody once, with normal forms. `record`: each different record of a person.
  * `purchase`: every paid row; the newest one's record is the person's. `page`: which pages of which
- * run are in. `run`: what was bought. `suppressed`: who is left out of every answer.
+ * run are in. `run`: what was bought. `suppressed`: who is left out of every answer. `list`: that
+ * another machine keeps, too (`kept_by`); `refresh.files`: SHA-256 of each file as it was.
  */
 export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -44,11 +45,13 @@ CREATE TABLE run (
   finished_at INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE list (
-  n INTEGER PRIMARY KEY, output TEXT NOT NULL UNIQUE, filters TEXT NOT NULL, canonical TEXT NOT NULL, view TEXT NOT NULL, at INTEGER NOT NULL
+  n INTEGER PRIMARY KEY, output TEXT NOT NULL UNIQUE, filters TEXT NOT NULL, canonical TEXT NOT NULL, view TEXT NOT NULL, at INTEGER NOT NULL,
+  kept_by TEXT
 );
 CREATE TABLE refresh (
   list INTEGER NOT NULL, refresh INTEGER NOT NULL, at INTEGER NOT NULL, dataset_version TEXT, count INTEGER NOT NULL, added INTEGER NOT NULL,
-  removed INTEGER NOT NULL, changed INTEGER NOT NULL, calls INTEGER NOT NULL, credits INTEGER NOT NULL, run TEXT, PRIMARY KEY (list, refresh)
+  removed INTEGER NOT NULL, changed INTEGER NOT NULL, calls INTEGER NOT NULL, credits INTEGER NOT NULL, run TEXT, files TEXT NOT NULL,
+  PRIMARY KEY (list, refresh)
 ) WITHOUT ROWID;
 CREATE TABLE member (list INTEGER NOT NULL, person TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER, PRIMARY KEY (list, person, since)) WITHOUT ROWID;
 CREATE TABLE changed (list INTEGER NOT NULL, refresh INTEGER NOT NULL, person TEXT NOT NULL, fields TEXT NOT NULL, PRIMARY KEY (list, refresh, person))

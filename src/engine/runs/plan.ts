@@ -57,6 +57,8 @@ export type Target =
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
+      /** Nor is whoever is owned from another service, by profile address. */
+      readonly anywhere?: true;
       /** Where a limit bounds owned and new together: rows of both, and of the new alone. */
       readonly within?: { readonly rows: number; readonly fresh: number };
       readonly sample?: Sampling;
@@ -120,6 +122,8 @@ export interface Plan extends RunIdentity, Division {
   readonly created_at: string;
   /** That began it, and alone goes on with it; undefined: this one. */
   readonly machine?: Machine;
+  /** SHA-256 of the file that it wrote on another machine, whose path stays there. */
+  readonly wrote?: string;
   readonly command: RunCommand;
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;

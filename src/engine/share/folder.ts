@@ -13,9 +13,10 @@ const DRAFTS = "drafts";
 
 /**
  * `lists`: who is left out. `runs`: purchases. `removed`: what runs spent that no one may keep.
- * `machines`: who syncs. `segments`: filters under a name.
+ * `machines`: who syncs. `segments`: filters under a name. `histories`: of lists.
  */
-export type SharedKind = "lists" | "runs" | "removed" | "machines" | "segments";
+const KINDS = ["lists", "runs", "removed", "machines", "segments", "histories"] as const;
+export type SharedKind = (typeof KINDS)[number];
 
 /** The one file that is not sealed. */
 export interface FolderHead {
@@ -24,6 +25,8 @@ export interface FolderHead {
   readonly id: string;
   /** Tells the right key from another. */
   readonly check: string;
+  /** The folder within it that has all else; undefined: itself. */
+  readonly place?: string;
 }
 
 /**
@@ -73,17 +76,19 @@ function headOf(text: string): FolderHead | undefined {
  */
 export class SharedFolder {
   readonly path: string;
-  readonly id: string;
+  readonly #head: FolderHead;
+  readonly #place: string;
   readonly #key: FolderKey;
-  readonly #disk: Disk;
+  readonly #parts: FolderParts;
   readonly #drafts: string;
 
-  private constructor(path: string, id: string, key: FolderKey, parts: FolderParts) {
+  private constructor(path: string, head: FolderHead, key: FolderKey, parts: FolderParts) {
     this.path = path;
-    this.id = id;
+    this.#head = head;
+    this.#place = join(path, head.place ?? "");
     this.#key = key;
-    this.#disk = parts.disk;
-    this.#drafts = join(path, DRAFTS, parts.machine);
+    this.#parts = parts;
+    this.#drafts = join(this.#place, DRAFTS, parts.machine);
   }
 
   /** @throws CliError exit 3 where the key is another folder's */
@@ -95,7 +100,7 @@ export class SharedFolder {
         "bad_sync_key",
       );
     }
-    return new SharedFolder(path, head.id, key, parts);
+    return new SharedFolder(path, head, key, parts);
   }
 
   /** @throws Error EEXIST where another machine began it meanwhile */
@@ -106,14 +111,44 @@ export class SharedFolder {
     return SharedFolder.open(path, head, key, parts);
   }
 
+  /**
+   * Seals all that is whole anew, in a place that nobody reads before the head says so; what is
+   * not, its machine gives again.
+   */
+  async rekey(key: FolderKey): Promise<void> {
+    const head: FolderHead = {
+      ...headUnder(key, this.#head.id),
+      place: randomBytes(8).toString("hex"),
+    };
+    const anew = new SharedFolder(this.path, head, key, this.#parts);
+    for (const kind of KINDS)
+      for (const name of await this.names(kind)) {
+        const plain = await this.read(kind, name);
+        if (plain !== undefined) await anew.put(kind, name.slice(0, name.indexOf(".")), plain);
+      }
+    await anew.#make(anew.#place);
+
+    const file = join(this.path, HEAD);
+    await this.#parts.disk.replaceFile(file, `${JSON.stringify(head)}\n`, "sync head");
+    await openedAs(this.path, file);
+    for (const name of await readdir(this.path))
+      if (name !== HEAD && name !== head.place && !name.startsWith("."))
+        await remove(join(this.path, name));
+  }
+
+  /** Where a file is. */
+  at(kind: SharedKind, name: string): string {
+    return join(this.#place, kind, name);
+  }
+
   async names(kind: SharedKind): Promise<string[]> {
-    const names = await readdir(join(this.path, kind)).catch(ifMissing([]));
+    const names = await readdir(join(this.#place, kind)).catch(ifMissing([]));
     return names.filter((name) => /^[\w-]+\.[0-9a-f]{32}$/.test(name)).sort();
   }
 
   /** Undefined where it is not whole, or gone. */
   async read(kind: SharedKind, name: string): Promise<Buffer | undefined> {
-    const bytes = await readFile(join(this.path, kind, name)).catch(ifMissing(undefined));
+    const bytes = await readFile(this.at(kind, name)).catch(ifMissing(undefined));
     return bytes && openSealed(this.#key, `${kind}/${name}`, bytes);
   }
 
@@ -126,16 +161,14 @@ export class SharedFolder {
     const name = `${of}.${sealedDigest(this.#key, plain)}`;
     if ((await this.read(kind, name)) !== undefined) return name;
 
-    const folder = join(this.path, kind);
-    for (const needed of [folder, dirname(this.#drafts), this.#drafts]) await this.#make(needed);
+    const folder = join(this.#place, kind);
+    for (const needed of [this.#place, folder, dirname(this.#drafts), this.#drafts])
+      await this.#make(needed);
     const draft = join(this.#drafts, name);
-    await this.#disk.replaceFile(
-      draft,
-      sealFile(this.#key, `${kind}/${name}`, plain),
-      "sync draft",
-    );
+    const { disk } = this.#parts;
+    await disk.replaceFile(draft, sealFile(this.#key, `${kind}/${name}`, plain), "sync draft");
     await openedAs(this.path, draft);
-    await this.#disk.rename(draft, join(folder, name), "sync");
+    await disk.rename(draft, join(folder, name), "sync");
 
     if ((await this.read(kind, name)) !== undefined) return name;
     throw failed.filesystem(
@@ -151,12 +184,12 @@ export class SharedFolder {
   }
 
   async drop(kind: SharedKind, name: string): Promise<void> {
-    await rm(join(this.path, kind, name), { force: true });
+    await rm(this.at(kind, name), { force: true });
   }
 
   /** What processes left that died as they wrote: of this machine, or of all. */
   sweep(all: boolean): Promise<void> {
-    return remove(all ? join(this.path, DRAFTS) : this.#drafts);
+    return remove(all ? dirname(this.#drafts) : this.#drafts);
   }
 }
 
@@ -177,6 +210,11 @@ interface FolderParts {
 }
 
 export function newFolderHead(key: FolderKey): FolderHead {
-  const id = randomBytes(16).toString("hex");
-  return { format: FORMAT, id, check: sealedDigest(key, id) };
+  return headUnder(key, randomBytes(16).toString("hex"));
 }
+
+const headUnder = (key: FolderKey, id: string): FolderHead => ({
+  format: FORMAT,
+  id,
+  check: sealedDigest(key, id),
+});

@@ -60,8 +60,18 @@ export function withoutPaths(copy: RunCopy, machine: Machine): RunCopy {
         : record,
   });
 
+  const { sha256 } = (receipt as { output?: { sha256?: string } } | undefined)?.output ?? {};
+
   return {
-    plan: { machine, ...plan, target: own, output: null, misses: null, receipt: null },
+    plan: {
+      machine,
+      ...plan,
+      target: own,
+      output: null,
+      misses: null,
+      receipt: null,
+      ...(sha256 ? { wrote: sha256 } : {}),
+    },
     receipt: receipt === undefined ? receipt : { ...(receipt as object), output: null },
     journal: journal ?? copy.journal,
   };

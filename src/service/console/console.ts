@@ -12,6 +12,8 @@ import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports, type ExportsOptions } from "./exports.ts";
 import { addExportFiles, type ExportFile, FILE_ENDPOINTS } from "./files.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, consoleGuard } from "./guard.ts";
+import { OWNED_ENDPOINTS } from "./owned.ts";
+import { SAVED_ENDPOINTS } from "./saved.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -20,6 +22,8 @@ const ENDPOINTS: readonly ConsoleEndpoint[] = [
   ...SEGMENT_ENDPOINTS,
   ...ACCOUNT_ENDPOINTS,
   ...FILE_ENDPOINTS,
+  ...OWNED_ENDPOINTS,
+  ...SAVED_ENDPOINTS,
 ];
 
 type Open = () => ConsoleParts;

@@ -4,6 +4,7 @@ import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { SKETCH_CELLS_MAX, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
 import { onOneVersion } from "../admin/datasets.ts";
 import type { Store, StoredKey } from "../ledger/ledger.ts";
+import { idOf } from "../people/ids.ts";
 import { cellsOf, recordsAt } from "../people/sketches.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { invalid } from "../problem.ts";
@@ -134,7 +135,8 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
       const headers: Record<string, string> = { "x-dataset-version": version };
       if (missing > 0) headers[LEFT_OUT] = String(missing);
 
-      return { rows: result.length, result: listOf(result), headers };
+      const people = result.map(idOf);
+      return { rows: result.length, result: listOf(result), headers, people };
     },
   });
 }

@@ -92,7 +92,7 @@ wi: wisconsin; wv: west virginia; wy: wyoming
 
 const LEVELS = `
 : owner, founder, co-founder, proprietor; : c-suite, cxo, c-level, chief, executive, c-suite executive;
-vp: vp, vice president; : head, head of; dir: director; mgr: manager; sr: senior, senior level;
+vp: vp, vice president; : head, head of; dir: director; mgr: manager; sr snr: senior, senior level;
 jr: entry, entry level, junior; : intern, internship, trainee
 `;
 
@@ -108,7 +108,7 @@ vp: vice president; md: managing director; gm: general manager; ae: account exec
 sdr: sales development representative; bdr: business development representative;
 pm: product manager, project manager; swe: software engineer; sre: site reliability engineer;
 hr: human resources; qa: quality assurance; asst: assistant; assoc: associate; dir: director;
-eng: engineer; jr: junior; mgr: manager; rep: representative; sr: senior
+eng: engineer; jr: junior; mgr: manager; rep: representative; sr snr: senior; sw: software
 `;
 
 interface Entry {

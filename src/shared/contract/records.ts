@@ -98,6 +98,9 @@ export const COSTED_CALLS = [
 ] as const;
 export type CostedCall = (typeof COSTED_CALLS)[number];
 
+/** A plan keeps rows for ten years at most: whoever keeps longer keeps for ever. */
+export const KEEP_DAYS_MAX = 3_650;
+
 /** Bounds of the API (docs/reference/contract.md, Search). */
 export const PER_PAGE_DEFAULT = 10;
 export const PER_PAGE_MAX = 1_000;

@@ -14,6 +14,8 @@ test.each([
   ["title", "CTO", "chief technology officer"],
   ["title", "VP Sales", "vice president sales"],
   ["title_prefix", "Sr. Manager", "senior manager"],
+  ["title", "SW Engineer", "software engineer"],
+  ["seniority_level", "Snr", "senior"],
 ])("%s %j is %j too", (key, value, other) => {
   expect(otherNames(key, value)[0]).toBe(other);
 });

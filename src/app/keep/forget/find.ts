@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
-import { bodiesOf } from "../../../engine/library/forget.ts";
+import { bodiesOf, listedIn } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
 import { kindOf } from "../../../engine/output/distinct.ts";
@@ -24,6 +24,7 @@ import {
   PersonMatcher,
   requireOne,
   type Sighting,
+  whoIs,
 } from "../../../shared/person.ts";
 import { Page } from "../../../shared/rows/page.ts";
 import { type JsonValue, parseExact, stringifyExact } from "../../../shared/rows/values.ts";
@@ -100,7 +101,7 @@ export async function keptOf(stateDir: string, store: RunStore) {
 }
 
 /** Whoever bought without the optional half of the program forgets without it. */
-function ifNoSqlite(error: { code?: string }): undefined {
+export function ifNoSqlite(error: { code?: string }): undefined {
   if ((missingPackage(error) ?? error).code !== "missing_package") throw error;
 }
 
@@ -131,6 +132,7 @@ async function* sightings(
         const who = identityIn(parseExact(body));
         if (isTold(who)) yield { who, service: path };
       }
+      for (const identity of listedIn(library)) yield { who: whoIs(identity), service: path };
     } finally {
       library.close();
     }

@@ -11,7 +11,7 @@ import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import { FORGOTTEN } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
-import type { PersonMatcher } from "../../../shared/person.ts";
+import { type PersonMatcher, whoIs } from "../../../shared/person.ts";
 import { diskOf, openRuns, registerOf, suppressionHere } from "../store.ts";
 import {
   forgettingOf,
@@ -297,6 +297,7 @@ async function forgetIn(path: string, person: PersonMatcher, store: RunStore): P
     forgetPeople(
       library,
       (body) => person.isOf(body, path),
+      (identity) => person.is(whoIs(identity), path),
       (target) => person.isNamedByFilters(target),
     );
   } finally {

@@ -71,9 +71,11 @@ export async function keepFolderKey(
   { inFile, toFile }: { readonly inFile: boolean; readonly toFile: OwnCommand },
   context: Context,
 ): Promise<void> {
-  if (inFile) {
-    const { writeKeyFile } = await import("../../../engine/connections/key-file.ts");
-    writeKeyFile(configDir(context), nameOf(folder), folderKeyText(key), context.platform);
+  const { readKeyFile, writeKeyFile } = await import("../../../engine/connections/key-file.ts");
+  const dir = configDir(context);
+  // One that is kept there already is kept no better beside it.
+  if (inFile || readKeyFile(dir, nameOf(folder), context.platform) !== undefined) {
+    writeKeyFile(dir, nameOf(folder), folderKeyText(key), context.platform);
     return;
   }
   const { openKeychain } = await import("../../../engine/connections/keychain.ts");

@@ -82,6 +82,28 @@ async function requireNoHistory(path: string, { env }: Context): Promise<void> {
   );
 }
 
+/**
+ * Under a new key: whoever has the old one can open nothing that stays.
+ * @param inFile as {@link openFolder} has it
+ * @param show gets the new key before anything is sealed with it
+ */
+export async function rekey(
+  path: string,
+  { head, key }: Pick<Opened, "head" | "key">,
+  { inFile, show }: { readonly inFile: boolean; readonly show: (key: string) => void },
+  context: Context,
+): Promise<void> {
+  const made = newFolderKey();
+  show(folderKeyText(made));
+  await SharedFolder.open(path, head, key, partsOf(context)).rekey(made);
+  if (keyOfEnvironment(context) !== undefined) return;
+  const toFile = command("sync", {
+    arguments: [path],
+    options: [option("join"), option("insecure_storage")],
+  });
+  await keepFolderKey(head.id, made, { inFile, toFile }, context);
+}
+
 const partsOf = (context: Context) => ({
   disk: diskOf(context),
   machine: machineOf(stateDir(context)).id,

@@ -6,7 +6,13 @@ import { replay } from "../../../engine/runs/journal.ts";
 import { isElsewhere } from "../../../engine/runs/plan.ts";
 import { LAYOUT } from "../../../engine/runs/reader.ts";
 import { isOver, type RunCopy } from "../../../engine/runs/run-store.ts";
-import { putSpend, type RunSpend, readRemoved, spendIn } from "../../../engine/runs/spend.ts";
+import {
+  netOf,
+  putSpend,
+  type RunSpend,
+  readRemoved,
+  spendIn,
+} from "../../../engine/runs/spend.ts";
 import {
   comparedTo,
   linesOf,
@@ -64,7 +70,8 @@ async function giveRemoved(spend: RunSpend, { folder, store }: Syncing): Promise
 /** @param removed runs that no machine keeps: their files go */
 export async function takeInRuns(removed: ReadonlySet<string>, syncing: Syncing): Promise<void> {
   const { folder, store, memory, synced } = syncing;
-  const own = new Set((await readRemoved(store.folder)).runs.map(({ run }) => run));
+  const removedHere = (await readRemoved(store.folder)).runs;
+  const own = new Map(removedHere.map((spend) => [spend.run, spend] as const));
   for (const name of await folder.names("runs")) {
     const id = idIn(name);
     if (removed.has(id)) {
@@ -95,7 +102,7 @@ function whyDamaged(error: unknown): string {
 async function takeInRun(
   name: string,
   bytes: Buffer,
-  own: ReadonlySet<string>,
+  own: ReadonlyMap<string, RunSpend>,
   syncing: Syncing,
 ): Promise<string | undefined> {
   const { folder, store, context, memory, synced } = syncing;
@@ -118,28 +125,34 @@ async function takeInRun(
   const clean = person === undefined ? name : await folder.put("runs", id, packetOf(copy));
   if (clean !== name) await folder.drop("runs", name);
 
-  // Whoever removed a run keeps what it spent, and not the run.
-  const here = own.has(id) ? "more" : await stateHere(copy, syncing);
+  const here = await stateHere(copy, own.get(id), syncing);
   if (here === "apart")
     return "two copies of one machine went on with the run, and what is here differs";
   if (here === "less") {
     await store.takeIn(copy, context);
     const from = copy.plan.machine?.name ?? "";
-    const { runs = 0, rows = 0 } = synced.tookIn.get(from) ?? {};
+    const { ids = [], rows = 0 } = synced.tookIn.get(from) ?? {};
     const state = replay(linesOf(copy));
-    synced.tookIn.set(from, { runs: runs + 1, rows: rows + state.rows });
+    synced.tookIn.set(from, { ids: [...ids, id], rows: rows + state.rows });
   }
   memory.taken.add(clean);
   return undefined;
 }
 
-/** How what is here of a run stands to what came. */
+/**
+ * How what is here of a run stands to what came.
+ * @param kept what it had spent as it was removed here: it comes back only if it went on since
+ */
 async function stateHere(
   copy: RunCopy,
+  kept: RunSpend | undefined,
   { store }: Syncing,
 ): Promise<ReturnType<typeof comparedTo>> {
-  if (!existsSync(join(store.folder, copy.plan.id))) return "less";
-  return comparedTo(await store.copyOf(copy.plan.id), copy);
+  const { plan } = copy;
+  if (existsSync(join(store.folder, plan.id))) return comparedTo(await store.copyOf(plan.id), copy);
+  if (kept === undefined) return "less";
+  const came = spendIn(plan, replay(linesOf(copy)));
+  return netOf([came]) > netOf([kept]) ? "less" : "more";
 }
 
 /**
@@ -221,7 +234,7 @@ async function stampOf(
   { folder, store }: Syncing,
 ): Promise<string> {
   const own = ["journal.ndjson", "receipt.json"].map((name) => join(store.folder, id, name));
-  const there = names.map((name) => join(folder.path, "runs", name));
+  const there = names.map((name) => folder.at("runs", name));
   const infos = [...own, ...there].map(async (path) => {
     const info = await stat(path).catch(() => undefined);
     return `${info?.size} ${there.includes(path) ? basename(path) : info?.mtimeMs}`;

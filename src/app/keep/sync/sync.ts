@@ -13,6 +13,7 @@ import { FORGOTTEN, type SuppressedEntry } from "../../../shared/contract/suppre
 import { makeFolder } from "../../../shared/folder.ts";
 import { forgetTraces, tracesOfForgotten } from "../forget/forget.ts";
 import { diskOf, openRuns, suppressionHere } from "../store.ts";
+import { syncHistories } from "./histories.ts";
 import {
   type CopyClaim,
   type FolderStatus,
@@ -23,6 +24,7 @@ import {
 import { giveRuns, takeInRemoved, takeInRuns } from "./runs.ts";
 import { syncSegments } from "./segments.ts";
 import type { KnownSegment, Memory, Synced, Syncing } from "./syncing.ts";
+import { countPaidTwice } from "./twice.ts";
 
 interface Keyed {
   readonly head: FolderHead;
@@ -48,7 +50,9 @@ export async function sync(
   const opened = () => SharedFolder.open(path, head, key, { disk, machine: store.machine.id });
   const synced: Synced = {
     tookIn: new Map(),
+    paidTwice: 0,
     gave: 0,
+    lists: { came: 0, gave: 0 },
     forgotten: new Set(),
     unread: new Map(),
     left: new Set(),
@@ -68,6 +72,8 @@ export async function sync(
     await folder.sweep(false);
     await untilSettled(syncing);
     await syncSegments(syncing);
+    await syncHistories(syncing);
+    await countPaidTwice(syncing);
     const hasChanged = memoryText(memory) !== before;
     await tellOfMachine(syncing, hasChanged, () =>
       disk.replaceFile(memoryFile(state, head.id), memoryText(memory), "sync memory"),

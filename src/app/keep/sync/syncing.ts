@@ -24,8 +24,12 @@ export interface KnownSegment {
 /** What a sync did. */
 export interface Synced {
   /** Runs that came, by the names of the machines that bought them. */
-  readonly tookIn: Map<string, { runs: number; rows: number }>;
+  readonly tookIn: Map<string, { readonly ids: readonly string[]; readonly rows: number }>;
+  /** Of those in them: whom another machine paid for, too. */
+  paidTwice: number;
   gave: number;
+  /** Histories of lists that came, and that were given. */
+  readonly lists: { came: number; gave: number };
   /** Runs here and in the folder that rows of forgotten people were deleted from. */
   readonly forgotten: Set<string>;
   /** Files of the folder that are not whole or not for this version, and damaged runs here. */
@@ -60,15 +64,29 @@ export interface Syncing {
 }
 
 /** What a sync did, in one line. */
-export function syncLine({ tookIn, gave, forgotten, unread, twins }: Synced): string {
+export function syncLine({
+  tookIn,
+  paidTwice,
+  gave,
+  lists,
+  forgotten,
+  unread,
+  twins,
+}: Synced): string {
+  const history = (count: number) =>
+    count === 0 ? [] : counted(count, "history of a list", "histories of lists");
   const came = [...tookIn].map(
-    ([machine, { runs, rows }]) =>
-      `${counted(runs, "run")} (${counted(rows, "row")}) from ${echo(machine)}`,
+    ([machine, { ids, rows }]) =>
+      `${counted(ids.length, "run")} (${counted(rows, "row")}) from ${echo(machine)}`,
   );
+  const given = gave === 0 ? [] : counted(gave, "run");
 
   return [
-    `took in ${came.length === 0 ? "nothing" : came.join(", ")}`,
-    `gave ${gave === 0 ? "nothing" : counted(gave, "run")}`,
+    `took in ${came.concat(history(lists.came)).join(", ") || "nothing"}`,
+    `gave ${[given, history(lists.gave)].flat().join(", ") || "nothing"}`,
+    ...(paidTwice === 0
+      ? []
+      : [`${counted(paidTwice, "person", "people")} paid for by two, who had not synced`]),
     ...(forgotten.size === 0
       ? []
       : [`deleted forgotten people from ${counted(forgotten.size, "run")}`]),

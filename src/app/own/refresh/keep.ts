@@ -35,7 +35,10 @@ export async function checkFiles(list: Followed, { order, latest, context }: Wor
   for (const what of LIST_FILES) {
     const path = besideName(output, what);
     const isOurs = (isKnown && register.has(path)) || (what === "list" && isNamed);
-    if (!isOurs && (await exists(path))) throw fileExists(path);
+    if (isOurs || !(await exists(path))) continue;
+    // By another machine, or under another name.
+    const sha256 = (await sha256Of(path)) ?? "";
+    if (!latest.library.lists.wrote(canonicalJson(list.canonical), sha256)) throw fileExists(path);
   }
 
   await requireAsWritten(output, context, true);
@@ -105,6 +108,14 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
   ).catch((error) => {
     throw unwritten(error, result, order);
   });
+  const files = await Promise.all(
+    LIST_FILES.map(async (what) => {
+      const path = besideName(output, what);
+      const written = facts[due.indexOf(what)];
+      const sha256 = written?.sha256 ?? (await sha256Of(path)) ?? "";
+      return [what, { file: written?.file ?? path, rows: people[what].length, sha256 }] as const;
+    }),
+  );
   const at = context.now();
 
   library.lists.record(entryOf(list, work), before, {
@@ -117,19 +128,13 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     run: result.runs[0] ?? null,
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
     count: result.certificate.total,
+    files: files.map(([, { sha256 }]) => sha256),
   });
 
   if (added.length + removed.length + changed.size > 0)
     await work.events.moved?.(movesIn(people, changed, library));
   if (result.changed.size > 0 && order.terms.buyChanged !== true)
     deps.onNotice(asBought(result, work));
-
-  const files = LIST_FILES.map(async (what) => {
-    const path = besideName(output, what);
-    const written = facts[due.indexOf(what)];
-    const sha256 = written?.sha256 ?? (await sha256Of(path)) ?? "";
-    return [what, { file: written?.file ?? path, rows: people[what].length, sha256 }] as const;
-  });
 
   return receiptOf(result, work, {
     checked_at: new Date(at).toISOString(),
@@ -138,7 +143,7 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     changed: changed.size,
     suppressed: now.length - people.list.length,
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
-    files: Object.fromEntries(await Promise.all(files)) as RefreshReceipt["files"],
+    files: Object.fromEntries(files) as RefreshReceipt["files"],
   });
 }
 

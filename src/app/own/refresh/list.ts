@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type { Library } from "../../../engine/library/library.ts";
 import { identitiesIn, ownedBy } from "../../../engine/library/members.ts";
 import { identitiesOf } from "../../../engine/library/take-in.ts";
+import { sha256Of } from "../../../engine/output/paths.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import type { Receipt } from "../../../engine/purchase/receipt.ts";
 import type { Verified } from "../../../engine/purchase/refresh.ts";
@@ -17,7 +18,7 @@ import {
 import type { Credits } from "../../../shared/contract/money.ts";
 import { canonicalAddress } from "../../../shared/contract/naming/address.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
-import { command, option, say, usageError } from "../../../shared/errors.ts";
+import { type CliError, command, option, say, usageError } from "../../../shared/errors.ts";
 import { checkedFilters } from "../../../shared/filters.ts";
 import { readTableFile } from "../../../shared/input.ts";
 import type { Sight } from "../look.ts";
@@ -59,7 +60,10 @@ async function listOf(work: Work): Promise<Followed> {
     }
 
     const list =
-      output === undefined ? undefined : listAt(output, work, canonicalJson(segment.canonical));
+      output === undefined
+        ? undefined
+        : (listAt(output, work, canonicalJson(segment.canonical)) ??
+          (await knownByContent(output, work, canonicalJson(segment.canonical))));
     if (list !== undefined) return list;
 
     const before = identitiesIn(library.database, { matching: segment.canonical });
@@ -74,15 +78,9 @@ async function listOf(work: Work): Promise<Followed> {
       : listAt(path, work);
   if (list !== undefined) return list;
 
-  if (run !== undefined) {
-    const { target } = run.plan;
-    // A file of `--with-owned` also holds people whom its run did not bring.
-    const holdsMore = target.kind === "search" && target.owned === "with" && existsSync(path);
-    const { before, ...own } = await ofRun(run.plan, run.at, work);
-    return { ...own, before: holdsMore ? await peopleIn(path, work) : before };
-  }
+  if (run !== undefined) return wroteBy(run, path, work);
 
-  if (existsSync(path)) return ofFile(word, path, work);
+  if (existsSync(path)) return (await knownByContent(path, work)) ?? ofFile(word, path, work);
   if (/\.\w+$/.test(word)) {
     throw usageError(
       `there is no file ${echo(word)}, and nothing that was bought here was written to it`,
@@ -116,14 +114,53 @@ function listAt(path: string, work: Work, canonical?: string): Followed | undefi
   return { ...sameSegment(list.filters, path, work), before, at, view, isPart };
 }
 
+/**
+ * Of a file that another machine wrote, or that was moved: as the list was when it had just that,
+ * or the run that wrote it.
+ */
+async function knownByContent(
+  path: string,
+  work: Work,
+  canonical?: string,
+): Promise<Followed | undefined> {
+  const sha256 = await sha256Of(path);
+  if (sha256 === undefined) return undefined;
+
+  const then = work.latest.library.lists.written(sha256);
+  if (then !== undefined && (canonical ?? then.canonical) === then.canonical) {
+    const { at, view, isPart, members } = then;
+    const owned = identitiesIn(work.latest.library.database, members).length;
+    if (owned < members.length) throw notOwned(members.length - owned, members.length, path);
+    return { ...sameSegment(then.filters, path, work), before: members, at, view, isPart };
+  }
+  const run = canonical === undefined ? await newestRun(path, work, sha256) : undefined;
+  return run && wroteBy(run, path, work);
+}
+
+/** What a run wrote to a path. */
+async function wroteBy(
+  { plan, at }: { readonly plan: Plan; readonly at: number },
+  path: string,
+  work: Work,
+): Promise<Followed> {
+  const { target } = plan;
+  const { before, ...own } = await ofRun(plan, at, work);
+  // A file of `--with-owned` also holds people whom its run did not bring.
+  const holdsMore = target.kind === "search" && target.owned === "with" && existsSync(path);
+  return { ...own, before: holdsMore ? await peopleIn(path, work) : before };
+}
+
+/** @param sha256 of what a run of another machine wrote, whose path nobody knows */
 async function newestRun(
   path: string,
   { store, shelf }: Work,
+  sha256?: string,
 ): Promise<{ plan: Plan; at: number } | undefined> {
   for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch(() => undefined);
     if (
-      plan?.output !== path ||
+      plan === undefined ||
+      (sha256 === undefined ? plan.output !== path : plan.wrote !== sha256) ||
       plan.base_url !== shelf.serviceId ||
       (plan.key_mode ?? "live") !== shelf.mode
     )
@@ -230,17 +267,18 @@ async function peopleIn(
   const missing = identities.filter(
     (each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]),
   );
-  if (missing.length > 0) {
-    throw usageError(
-      `${grouped(missing.length)} of the ${counted(records.length, "person", "people")} ` +
-        `in ${word} are not owned here, and would be bought again`,
-      `headcount owned import ${word} takes them in`,
-      "not_owned",
-    );
-  }
+  if (missing.length > 0) throw notOwned(missing.length, records.length, word);
 
   return [...new Set([...byIdentity, ...byAddress.values()])];
 }
+
+const notOwned = (missing: number, all: number, word: string): CliError =>
+  usageError(
+    `${grouped(missing)} of the ${counted(all, "person", "people")} ` +
+      `in ${word} are not owned here, and would be bought again`,
+    `headcount owned import ${word} takes them in`,
+    "not_owned",
+  );
 
 export function candidates({ before, canonical }: Followed, library: Library): Merged {
   const others = [{ matching: canonical }, { segment: canonicalJson(canonical) }];
