@@ -371,7 +371,7 @@ describe("schemas", () => {
 
   test("the documents that docs/reference/json.md and its neighbours show fit, cut short as some are", () => {
     const pages = ["json", "json-runs", "exit-codes"].map((name) =>
-      resolve(import.meta.dirname, `../../docs/${name}.md`),
+      resolve(import.meta.dirname, `../../docs/reference/${name}.md`),
     );
     const page = pages.map((each) => readFileSync(each, "utf8")).join("\n## \n");
     const sections = [...page.matchAll(/^### ([^\n]+)\n([\s\S]*?)(?=^##)/gm)];
