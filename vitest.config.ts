@@ -31,7 +31,7 @@ function projects(mode: string): TestProjectInlineConfiguration[] {
       name,
       ...KINDS[kind],
       include: of.map(({ path }) => path),
-      env: { HEADCOUNT_TEST: "1", HEADCOUNT_KIND: kind },
+      env: { HEADCOUNT_TEST: "1", HEADCOUNT_KIND: kind, HEADCOUNT_MODE: mode },
       ...(tagsFilter === undefined ? {} : { tagsFilter }),
     },
   });
@@ -76,8 +76,8 @@ export default defineConfig(({ mode }) => ({
     reporters: [process.env.CI ? "default" : "dot", new Durations(mode)],
     testTimeout: 180_000,
     hookTimeout: 120_000,
-    // Real servers, shells and databases: two files at a time on two cores.
-    maxWorkers: 2,
+    // Two files at a time on two cores. The long ones wait for servers, shells and databases half of their time: four.
+    maxWorkers: mode === "rest" ? 4 : 2,
     tags: [{ name: "long", description: "takes a second or more: not in the quick form" }],
     projects: projects(mode),
   },

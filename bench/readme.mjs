@@ -1,4 +1,4 @@
-// node bench/readme.mjs [--check]: writes the figures of the newest results file into docs/performance.md, between its two markers.
+// node bench/readme.mjs [--check]: writes the figures of the newest results file into docs/explanation/performance.md, between its two markers.
 // --check changes nothing and fails where the page says something else (for CI).
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -97,12 +97,13 @@ function measuredOf(rows) {
 export function withFigures(readme, block) {
   const begin = readme.indexOf(BEGIN);
   const end = readme.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error(`docs/performance.md has no ${BEGIN} ... ${END}`);
+  if (begin < 0 || end < begin)
+    throw new Error(`docs/explanation/performance.md has no ${BEGIN} ... ${END}`);
   return `${readme.slice(0, begin + BEGIN.length)}\n${block}\n${readme.slice(end)}`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const path = fileURLToPath(new URL("../docs/performance.md", import.meta.url));
+  const path = fileURLToPath(new URL("../docs/explanation/performance.md", import.meta.url));
   const results = newestResults();
   if (results === undefined) {
     process.stderr.write("no results under bench/results/: run npm run bench first\n");
@@ -113,12 +114,12 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (process.argv.includes("--check")) {
     if (before !== after) {
       process.stderr.write(
-        `docs/performance.md does not tell the figures of ${results.date}: run node bench/readme.mjs\n`,
+        `docs/explanation/performance.md does not tell the figures of ${results.date}: run node bench/readme.mjs\n`,
       );
       process.exitCode = 1;
     }
   } else if (before !== after) {
     writeFileSync(path, after);
-    process.stderr.write(`docs/performance.md tells the figures of ${results.date}\n`);
+    process.stderr.write(`docs/explanation/performance.md tells the figures of ${results.date}\n`);
   }
 }

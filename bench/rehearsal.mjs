@@ -1,6 +1,6 @@
 // node bench/rehearsal.mjs PEOPLE [FOLDER]: one dataset of so many people, from nothing to answers, with what each step takes of time,
 // memory and disk. People are written a million at a time, so that the disk holds their Parquet (69 bytes a person) and never a table
-// of them all. What an import wants of the disk is in docs/dataset.md. All that was made is removed again, but with KEEP_FILES=1 the
+// of them all. What an import wants of the disk is in docs/operate/import.md. All that was made is removed again, but with KEEP_FILES=1 the
 // Parquet files: the next rehearsal of as many people begins with their import.
 // node bench/rehearsal.mjs plot LINES.ndjson CAPTION: what several of them printed as the plot docs/growth.svg.
 import {

@@ -1,4 +1,4 @@
-// npm run bench [-- NAME...] [--quick]: measures the figures of docs/performance.md, prints one table, keeps it under results/.
+// npm run bench [-- NAME...] [--quick]: measures the figures of docs/explanation/performance.md, prints one table, keeps it under results/.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

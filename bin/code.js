@@ -3,7 +3,7 @@ const { env, versions } = process;
 
 /**
  * The program's files are compiled once for each Node and each build, and the code kept in the user's cache folder: a fifth of a whole
- * `count` (docs/performance.md). It is code that will run, so the folder has to be this user's alone. Where it cannot be read or
+ * `count` (docs/explanation/performance.md). It is code that will run, so the folder has to be this user's alone. Where it cannot be read or
  * written, everything runs as without it, and nobody is told.
  */
 exports.keepCode = function keepCode(program) {

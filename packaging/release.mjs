@@ -16,7 +16,7 @@ import { NATIVES } from "../dist/shared/packages.js";
 import { packageRoot } from "../dist/shared/paths.js";
 import { bundleProgram } from "./program.mjs";
 
-// `npm run release`: the two tarballs to publish (docs/dependencies.md). `headcount` holds all JavaScript, a bill of
+// `npm run release`: the two tarballs to publish (docs/contributing/dependencies.md). `headcount` holds all JavaScript, a bill of
 // materials and the licences; `headcount-service` brings the natives. Equal sources give equal bytes.
 
 /** The console's page is bundled with these, beside what the program's bundle says of itself. */

@@ -1,4 +1,4 @@
-// Puts people or companies into HubSpot or Salesforce: docs/crm.md says how.
+// Puts people or companies into HubSpot or Salesforce: docs/how-to/crm.md says how.
 //   node to-crm.mjs WHERE HOW OBJECT KEY PUSHED MAP < rows.ndjson
 // WHERE hubspot, salesforce; HOW update, create, upsert; KEY the field of headcount by which a
 // record is found (network_url, domain); PUSHED a file of what was pushed, which is never pushed

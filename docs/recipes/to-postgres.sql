@@ -1,4 +1,4 @@
--- Puts people or companies into a table of one's own: docs/crm.md says how.
+-- Puts people or companies into a table of one's own: docs/how-to/crm.md says how.
 --   psql -v how=upsert -v rows=people.ndjson -v into=people -v key=network_url -v fields=name,title -f to-postgres.sql
 -- how: update, create, upsert. `key` is unique in the table. Its columns that `fields` names get the fields of that
 -- name, and no other is written; a field that came empty stays as it was.

@@ -1,5 +1,5 @@
-// What a program gets of `import { connect } from "headcount"` (docs/program.md). Every public
-// type is written here and imports none, so that what is below stays free to change;
+// What a program gets of `import { connect } from "headcount"` (docs/how-to/program.md). Every
+// public type is written here and imports none, so that what is below stays free to change;
 // `connect.ts` is what they declare.
 
 /** A record as the service sold it: one profile. */

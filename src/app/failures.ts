@@ -88,7 +88,7 @@ const KEY_LOST = row(
 
 /**
  * What a service's answer means, by its status. No
- * error is ever charged (docs/contract.md, "Errors").
+ * error is ever charged (docs/reference/contract.md, "Errors").
  */
 const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   401: KEY,
@@ -156,7 +156,7 @@ function rowOf({ status, envelope, lostKey }: ServiceError): ReturnType<typeof r
   return [400, 413, 415, 422].includes(status) ? REFUSED : (ANSWERS[status] ?? FAILED);
 }
 
-/** What a run's calls may have cost is told by whoever ends the run (docs/caps.md). */
+/** What a run's calls may have cost is told by whoever ends the run (docs/explanation/caps.md). */
 const freeText = (error: unknown, said = ""): string => {
   const used = error instanceof ServiceError ? (error.creditsUsed ?? 0n) : 0n;
   return used !== 0n || said.includes("nothing was charged") ? "" : "; nothing was charged";

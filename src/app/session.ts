@@ -73,6 +73,7 @@ export async function inSession<T>(
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
   const target = await openTarget(context, connecting, events);
+
   try {
     const session = await sessionFor(target, context, connecting, events);
     try {
@@ -165,7 +166,15 @@ async function sessionFor(
   const client = await openClient(
     { baseUrl, apiKey, dialect, now, env, log, asking, onLimits, timeouts },
     context,
-    { vendor: target.vendor },
+    {
+      vendor: target.vendor,
+      heeded: target.heeded,
+      onSeen: (keep) => {
+        saved = saved
+          .then(() => keep(connectionName))
+          .catch((error: Error) => notice(`warning: not kept: ${error.message}`));
+      },
+    },
   );
   const pauses: Session["pauses"] = {};
   return {
@@ -211,15 +220,29 @@ async function sessionFor(
 export async function openClient(
   options: ClientOptions,
   context: Context,
-  { vendor, isProbe }: { readonly vendor?: string | undefined; readonly isProbe?: boolean },
+  {
+    vendor,
+    isProbe,
+    heeded,
+    onSeen,
+  }: Partial<Pick<Opened, "heeded" | "vendor">> & {
+    readonly isProbe?: boolean;
+    /** Gets what keeps what was seen of the vendor with the connection of a name. */
+    readonly onSeen?: (keep: (name: string) => Promise<void>) => void;
+  },
 ): Promise<ServiceClient> {
   if (vendor === undefined) return createClient(options);
-  const [{ ownFile }, { createDialectClient }] = await Promise.all([
+  const [{ heededBy, keepHeeded, ownFile }, { createDialectClient }] = await Promise.all([
     import("./vendors.ts"),
     import("../engine/dialect/client.ts"),
   ]);
   const { file } = await ownFile(vendor, context);
-  return createDialectClient(file, options, { copy: vendor, isProbe });
+  return createDialectClient(file, options, {
+    copy: vendor,
+    isProbe,
+    heeded: heededBy(heeded, vendor, context.now()),
+    onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: vendor }, context)),
+  });
 }
 
 /** With the connection of that address, where there is one. */

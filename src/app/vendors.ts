@@ -3,6 +3,13 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Seen } from "../engine/client/dialect.ts";
+import {
+  findConnection,
+  type Heeded,
+  readConfig,
+  updateConnection,
+} from "../engine/connections/config.ts";
 import { configDir } from "../engine/connections/paths.ts";
 import { Disk, errorCode } from "../engine/runs/disk.ts";
 import type { Context } from "../shared/context.ts";
@@ -54,6 +61,36 @@ export async function keepVendor(
   makeFolder(dirname(path));
   await new Disk().replaceFile(path, text, "dialect");
   return name;
+}
+
+/** What was seen so long ago is seen again. */
+const SEEN_MS = 30 * 86_400_000;
+
+/** Filters that the vendor of a file was lately seen not to pass over. */
+export const heededBy = (
+  heeded: Heeded | undefined,
+  file: string,
+  now: number,
+): readonly string[] =>
+  heeded?.file === file && now - Date.parse(heeded.at) < SEEN_MS ? heeded.keys : [];
+
+/** Keeps with the connection what a client saw of filters, for the processes after it. */
+export async function keepHeeded(
+  { keys, isHeeded }: Seen,
+  { name, file }: { readonly name: string; readonly file: string },
+  context: Context,
+): Promise<void> {
+  const dir = configDir(context);
+  if (findConnection(readConfig(dir), name)?.vendor !== file) return;
+  const at = new Date(context.now()).toISOString();
+  await updateConnection(dir, name, (was) => {
+    const before = heededBy(was.heeded, file, context.now());
+    const others = before.filter((key) => !keys.includes(key));
+    const kept = isHeeded ? [...others, ...keys].sort() : others;
+    // The oldest of them tells when all are looked at again.
+    const since = others.length > 0 ? (was.heeded?.at ?? at) : at;
+    return { ...was, heeded: { file, at: since, keys: kept } };
+  });
 }
 
 /** @throws CliError exit 2 where it is not there any more, or was broken since */

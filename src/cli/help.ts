@@ -24,7 +24,7 @@ const BUYING: readonly Group[] = [
   ["Write", "output format fields", "csv misses prefix"],
   ["Guard", "overwrite max-shrink", "min-rows wait"],
   ["Sample", "sample", "seed"],
-  ["Owned", "new-only owned", "with-owned max-calls mode"],
+  ["Owned", "new-only owned", "new-anywhere with-owned max-calls mode"],
 ];
 const SERVING: readonly Group[] = [
   ["Place", "host port public-url tls-cert tls-key", ""],
@@ -50,8 +50,13 @@ function groupsOf(command: Command): readonly Group[] {
 /**
  * Puts options into their groups, and leaves what is
  * rare to `--help-all` unless the help is to be whole.
+ * @param touches of a whole help: what it says of what a command reads, writes and asks
  */
-export function layered(command: Illustrated, whole: boolean): void {
+export function layered(
+  command: Illustrated,
+  touches?: (command: Command, width: number) => string,
+): void {
+  const whole = touches !== undefined;
   const groups = groupsOf(command);
   const rare = new Set(
     groups.flatMap(([, , names]) => names.split(" ").map((name) => `--${name}`)),
@@ -71,7 +76,10 @@ export function layered(command: Illustrated, whole: boolean): void {
 
   (command.options as unknown[]).splice(0, sorted.length, ...sorted);
   examplesFirst(command, whole ? Number.POSITIVE_INFINITY : MOST_EXAMPLES);
-  if (whole) return;
+  if (whole) {
+    command.addHelpText("after", () => touches(command, widthOf(command)));
+    return;
+  }
 
   const isProgram = command.parent === null;
   const isLeftOut = ({ long = "" }: { long?: string }): boolean =>
@@ -94,6 +102,8 @@ export function layered(command: Illustrated, whole: boolean): void {
     );
 }
 
+const widthOf = (command: Command): number => command.configureOutput().getOutHelpWidth?.() ?? 80;
+
 /**
  * Examples are what most readers of a help came for:
  * they come before the usage, notes stay at the end.
@@ -101,9 +111,7 @@ export function layered(command: Illustrated, whole: boolean): void {
 function examplesFirst(command: Illustrated, most: number): void {
   const [lines = "", ...notes] = command.exampleText.trimEnd().split(/\n{2,}/);
   const fitted = (...paragraphs: readonly string[]): string =>
-    paragraphs
-      .map((each) => fitTo(command.configureOutput().getOutHelpWidth?.() ?? 80, each))
-      .join("\n\n");
+    paragraphs.map((each) => fitTo(widthOf(command), each)).join("\n\n");
 
   const examples = lines.split(/\n(?= {2}\$)/).slice(0, most + 1);
 

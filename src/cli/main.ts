@@ -37,7 +37,7 @@ const VERSION = new Set(["--version", "-V", "version"]);
 
 /**
  * Runs one command line, never throws.
- * @returns its exit code (docs/exit-codes.md, "Exit codes")
+ * @returns its exit code (docs/reference/exit-codes.md, "Exit codes")
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const stopped = stopSignal(argv, context);

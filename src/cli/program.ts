@@ -211,7 +211,8 @@ export async function buildProgram(
     }
   }
 
-  settle(program, context, load === "all" || argv.includes("--help-all"));
+  const whole = load === "all" || argv.includes("--help-all");
+  settle(program, context, whole ? (await import("./effects.ts")).effectsText : undefined);
   program.hook("preAction", (_, command) => begin(command, argv));
 
   return program;
@@ -239,7 +240,7 @@ const summaryOf = (description: string): string =>
   (description.charAt(0).toLowerCase() + description.slice(1)).split(/[.:;](?: |$)| \(/, 1)[0] ??
   "";
 
-function settle(command: Command, context: Context, whole: boolean): void {
+function settle(command: Command, context: Context, touches: Parameters<typeof layered>[1]): void {
   // Help of what is not there is an error as it is without -h: said before any of the help.
   command.on("beforeHelp", () => {
     const word = command.args.find((arg) => !arg.startsWith("-"));
@@ -247,7 +248,7 @@ function settle(command: Command, context: Context, whole: boolean): void {
       command.error(`error: unknown command '${word}'`, { code: "commander.unknownCommand" });
   });
 
-  layered(command, whole);
+  layered(command, touches);
   if (command.summary() === "") command.summary(summaryOf(command.description()));
 
   command
@@ -261,5 +262,5 @@ function settle(command: Command, context: Context, whole: boolean): void {
       writeErr: () => undefined,
       getOutHelpWidth: () => context.stdout.columns ?? 80,
     });
-  for (const child of command.commands) settle(child, context, whole);
+  for (const child of command.commands) settle(child, context, touches);
 }

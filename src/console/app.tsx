@@ -7,6 +7,7 @@ import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
 import { Ledger } from "./pages/ledger.tsx";
 import { Alert, Button, Card, SubmitForm, Text, useWork } from "./pages/parts.tsx";
 import { PlanPage } from "./pages/plan.tsx";
+import { SavedPage } from "./pages/saved.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
 import { Usage } from "./pages/usage.tsx";
 import { amount, figure, fragmentOf } from "./segment.ts";
@@ -14,6 +15,7 @@ import { fail, go, loadMe, me, mode, newKey, notice, place, signedOut } from "./
 
 const PAGES = [
   { id: "segment", name: "Segment", view: () => <SegmentPage /> },
+  { id: "saved", name: "Saved", view: () => <SavedPage /> },
   { id: "exports", name: "Exports", view: () => <ExportsPage /> },
   { id: "account", name: "Account", view: () => <AccountPage /> },
   { id: "keys", name: "API keys", view: () => <KeysPage /> },
@@ -45,7 +47,7 @@ export function App() {
             {PAGES.map(({ id, name }) => (
               <li key={id}>
                 <a
-                  href={fragmentOf({ ...place.value, page: id, item: undefined })}
+                  href={fragmentOf({ ...place.value, page: id, item: undefined, tab: undefined })}
                   aria-current={id === page.id ? "page" : undefined}
                 >
                   {name}

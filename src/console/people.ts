@@ -19,9 +19,15 @@ export interface Extent {
   readonly rows: number;
 }
 
-/** The rows of a page: as they came, else as many as were paid for. */
-const rowsOf = (extent: Extent, fetched: FetchedPages, page: number): number =>
-  fetched.get(page)?.length ?? Math.min(extent.perPage, extent.rows - page * extent.perPage);
+/**
+ * The rows of a page: as they came, else as many as were paid for. Pages of new people have as
+ * many as were new on each: until they came they are taken for equally many.
+ */
+function rowsOf({ pages, perPage, rows }: Extent, fetched: FetchedPages, page: number): number {
+  const isFull = (pages - 1) * perPage < rows;
+  const paid = isFull ? Math.min(perPage, rows - page * perPage) : Math.ceil(rows / pages);
+  return fetched.get(page)?.length ?? paid;
+}
 
 export const rowsIn = (extent: Extent, fetched: FetchedPages): number => {
   let rows = 0;

@@ -68,6 +68,20 @@ export const searchCommand = (filters: Filters, credits: number, profiles?: numb
   `${flagsOf(filters)}${profiles === undefined ? "" : ` --limit ${profiles}`} ` +
   `--max-credits ${credits} -o people.csv`;
 
+export const TOO_MANY =
+  "So many people are not looked through for those you own. " +
+  "A purchase of new people leaves them out all the same.";
+
+export const ownedInWords = (count: number, fresh: number): string =>
+  `${figure(fresh)} of ${figure(count)} ${fresh === 1 ? "is" : "are"} new; ` +
+  `you own ${figure(count - fresh)}`;
+
+/** A session by the name that its link was made with; a key by its id. */
+export function whoOf(id: string): string {
+  const [session, name] = /^console:(?:(.+)-)?[0-9a-f]{12}$/.exec(id) ?? [];
+  return session === undefined ? id : (name ?? "a session without a name");
+}
+
 export const exportCommand = (id: string, origin: string): string =>
   'curl -f -H "Authorization: Bearer $HEADCOUNT_API_KEY" ' +
   `${shellWord(`${origin}/exports/${id}.csv`)} -o people-${id}.csv`;
@@ -109,13 +123,18 @@ export interface PagePlace {
   readonly filters: Filters;
   /** The export that is looked at. */
   readonly item?: string | undefined;
+  /** Who of the segment is looked at; everybody where it says nothing. */
+  readonly tab?: Tab | undefined;
 }
 
+export type Tab = "new" | "owned";
+
 /** The fragment of the address: it reaches neither a log nor another site. */
-export function fragmentOf({ filters, item, mode, page }: PagePlace): string {
+export function fragmentOf({ filters, item, mode, page, tab }: PagePlace): string {
   const query = new URLSearchParams();
   if (mode === "test") query.set("mode", mode);
   if (item !== undefined) query.set("export", item);
+  if (tab !== undefined) query.set("tab", tab);
   if (Object.keys(filters).length > 0) query.set("f", JSON.stringify(filters));
   const text = query.toString();
   return `#/${page}${text === "" ? "" : `?${text}`}`;
@@ -125,10 +144,12 @@ export function fragmentOf({ filters, item, mode, page }: PagePlace): string {
 export function placeInAddress(fragment: string): PagePlace {
   const [, page = "segment", query = ""] = /^#\/([a-z]*)(?:\?(.*))?$/s.exec(fragment) ?? [];
   const fields = new URLSearchParams(query);
+  const tab = fields.get("tab");
   return {
     page: page === "" ? "segment" : page,
     mode: fields.get("mode") === "test" ? "test" : undefined,
     item: /^[0-9a-f]{16}$/.exec(fields.get("export") ?? "")?.[0],
+    tab: tab === "new" || tab === "owned" ? tab : undefined,
     filters: filtersOf(fields.get("f")),
   };
 }

@@ -1,6 +1,7 @@
 import { computed, effect, signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { MeAnswer } from "../service/console/account.ts";
+import type { OwnedAnswer } from "../service/console/owned.ts";
 import type { CountAnswer } from "../service/console/segment.ts";
 import type { Filters } from "../shared/contract/vocabulary.ts";
 import { answerTo, type Finding, segmentInquiry } from "./answer.ts";
@@ -102,12 +103,24 @@ const counts = inquiryAt<CountAnswer>("/count", (next) => {
   if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
 });
 
+const ownedFinding = signal<Finding<OwnedAnswer>>({ of: "" });
+/** How many of the segment on the screen are the account's; undefined while nobody has said so. */
+export const owned = computed(() => answerTo(segment.value, ownedFinding.value).value);
+const ownedOnes = inquiryAt<OwnedAnswer>("/owned", (next) => (ownedFinding.value = next));
+/** Whether anything was ever bought, so that there is something to own. */
+export const owns = computed(
+  () => me.value?.modes.find((each) => each.mode === mode.value)?.owns === true,
+);
+
 export const recount = (): void => counts.ask(segment.value);
 
 export function countAlways(): void {
   effect(() => {
     const of = segment.value;
     if (me.value !== undefined || signedOut.value === undefined) counts.ask(of);
+  });
+  effect(() => {
+    if (owns.value && count.value?.count) ownedOnes.ask(segment.value);
   });
 }
 

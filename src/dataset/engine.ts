@@ -35,7 +35,7 @@ export interface RecordPage {
 
 /**
  * How one company is named: exactly one of the four
- * (docs/contract.md, Enrich). Values in normal or canonical form.
+ * (docs/reference/contract.md, Enrich). Values in normal or canonical form.
  */
 export interface CompanyLookup {
   readonly by: "domain" | "company_network_url" | "name" | "id";

@@ -6,7 +6,7 @@ import { ifMissing } from "../shared/folder.ts";
 import { writeManifest } from "./manifest.ts";
 
 /*
- * Layout: docs/dataset.md. `build-*` is a version that is
+ * Layout: docs/operate/import.md. `build-*` is a version that is
  * being written; the lock dies with the process that holds it.
  */
 

@@ -73,7 +73,7 @@ export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
 }
 
-/** What a failure anywhere in a request is to the client (docs/contract.md, Errors). */
+/** What a failure anywhere in a request is to the client (docs/reference/contract.md, Errors). */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
 

@@ -335,7 +335,7 @@ const NO_ROOM: Readonly<Record<string, string>> = {
 const EDQUOT = -122;
 
 /**
- * A refusal of the operating system (docs/exit-codes.md):
+ * A refusal of the operating system (docs/reference/exit-codes.md):
  * 5 where the room ran out, 2 for a wrong path.
  */
 export function systemFailure(error: unknown): CliError | undefined {

@@ -7,7 +7,7 @@ import { packageRoot, packageVersion } from "./paths.ts";
 
 /**
  * What cannot be part of one bundle: the package
- * headcount-service brings them (docs/dependencies.md).
+ * headcount-service brings them (docs/contributing/dependencies.md).
  */
 export const NATIVES: readonly string[] = ["@duckdb/node-api", "@photostructure/sqlite"];
 
@@ -53,7 +53,8 @@ export const mayBeOwnSqlite = (path?: string): boolean =>
 
 /**
  * What brings a package, for `npm`: our own ones stand in no registry, where anybody could take
- * their names, so they are files of a release (docs/dependencies.md, "What is published").
+ * their names, so they are files of a release (docs/contributing/dependencies.md, "What is
+ * published").
  */
 const tarball = (name: string): string => `${name}-${packageVersion()}.tgz`;
 

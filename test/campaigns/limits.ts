@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { tempDir } from "../support/client.ts";
+import { serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 import { BIN } from "../support/spawned.ts";
 import type { Campaign, Course } from "./campaign.ts";
@@ -168,10 +169,15 @@ async function playClocks(place: Place): Promise<void> {
 /** A folder with its key and its dataset. */
 async function makePlace({ isWhole }: Course): Promise<Place> {
   const data = join(tempDir(), "data");
-  const dataset = isWhole ? undefined : await generatedDataset(2_000);
-  const maker = await serve({ data, dataset, key: "" });
-  expect(await maker.stop()).toBe(0);
-  return { data, dataset, key: maker.key };
+  const dataset = isWhole ? undefined : await generatedDataset(1_000);
+  const argv = ["serve", "--port", "0", "--json", "--data", data];
+  if (dataset !== undefined) argv.push("--dataset", dataset);
+  let key = "";
+  const { code, err } = await serving(argv, async (line) => {
+    ({ key } = JSON.parse(line) as { key: string });
+  });
+  expect(code, err).toBe(0);
+  return { data, dataset, key };
 }
 
 export const limits: Campaign = {

@@ -14,7 +14,7 @@ import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ people: 200, credits: 1234.5 });
+  service = await startTestService({ people: 200, credits: 1234.5, plan: {} });
 });
 afterAll(() => service.close());
 

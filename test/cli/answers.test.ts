@@ -6,7 +6,8 @@ import { readCsv } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import { long } from "../support/long.ts";
 
-// Only a 200 with what the contract says, and a 404, are answers: what is neither is asked for again, and never taken for nothing.
+// Only a 200 with what the contract says, and a 404, are answers: what is neither is asked for
+// again, and never taken for nothing.
 
 const SEARCH = ["search", "--country", "x", "--per-page", "10", "-o", "o.csv", "--yes"];
 const EMPLOYEES = asTyped`employees acme.example --limit 60 --per-page 10 -o o.csv --yes`;

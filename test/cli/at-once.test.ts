@@ -35,7 +35,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
     // Slow enough that nobody is done before all have begun.
     onApp: (app) => {
       app.addHook("preHandler", async ({ raw: { url = "" } }) => {

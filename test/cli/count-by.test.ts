@@ -16,7 +16,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: 100_000,
-    plan: { perMinute: 100_000 } as never,
   });
   silent = await faultProxy({
     target: service.url,

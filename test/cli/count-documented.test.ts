@@ -25,7 +25,10 @@ function documented(heading: string): unknown {
   return JSON.parse(block) as unknown;
 }
 
-/** The keys of a document in their order, objects inside objects included; of a list its first element's. */
+/**
+ * The keys of a document in their order, objects inside objects included; of a list its first
+ * element's.
+ */
 function keys(value: unknown, depth = 2): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map((item) => keys(item, depth));
   if (typeof value !== "object" || value === null || depth === 0) return null;
@@ -38,7 +41,7 @@ function keys(value: unknown, depth = 2): unknown {
   ]);
 }
 
-test("docs/json.md shows the documents that are printed", async () => {
+test("docs/reference/json.md shows the documents that are printed", async () => {
   const tested = testContext({ env: { HEADCOUNT_API_KEY: service.key } });
   for (const stream of [tested.context.stdout, tested.context.stderr]) stream.setMaxListeners(0);
   let [out, err] = [0, 0];

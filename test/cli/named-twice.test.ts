@@ -21,7 +21,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
   });
   const all = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } });
   const addresses = new Map<string, string>();

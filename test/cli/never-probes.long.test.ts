@@ -7,8 +7,7 @@ import { startTestService, type TestService } from "../support/service.ts";
 let service: TestService;
 let proxy: FaultProxy;
 beforeAll(async () => {
-  const plan = { perMinute: 10_000_000, perDay: 100_000_000 };
-  service = await startTestService({ people: 1_500, credits: 1_000_000, plan });
+  service = await startTestService({ people: 1_500, credits: 1_000_000 });
   proxy = await faultProxy({ target: service.url });
 });
 afterAll(async () => {

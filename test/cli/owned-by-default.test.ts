@@ -36,7 +36,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
   });
   u = user(service.url, service.key);
   expect((await u.run([...SALES, "--yes", "-o", "all.csv"])).code).toBe(0);

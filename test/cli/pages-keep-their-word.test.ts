@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { charged } from "../support/export.ts";
@@ -22,7 +22,7 @@ const linesOf = (stderr: string): Line[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Line);
 
-test("docs/exit-codes.md: with --json every line of stderr is JSON, the error the last, and a cap is not raised by `next`", async () => {
+test("docs/reference/exit-codes.md: with --json every line of stderr is JSON, the error the last, and a cap is not raised by `next`", async () => {
   const buy = [...LEGAL, "--max-credits", "3", "--require-complete", "-o", "a.csv", "--json"];
   const first = await u.run(buy);
   expect(first.code).toBe(5);
@@ -39,7 +39,7 @@ test("docs/exit-codes.md: with --json every line of stderr is JSON, the error th
   expect(lines.at(-1)?.error).toMatchObject({ resumable: false, next: null });
 });
 
-test("docs/troubleshooting.md: `runs show` says what bounded a file and who was left out", async () => {
+test("docs/reference/troubleshooting.md: `runs show` says what bounded a file and who was left out", async () => {
   const who = JSON.parse((await u.run([...LEGAL, "--limit", "5", "-y", "--json"])).stdout)[2];
   await u.run(["suppress", "add", String(who.network_url)]);
   expect((await u.run([...LEGAL, "--limit", "11", "-y", "-o", "b.csv"])).code).toBe(0);
@@ -51,7 +51,7 @@ test("docs/troubleshooting.md: `runs show` says what bounded a file and who was 
   expect(shown.stdout).toMatch(/why no more +stopped at the limit: \d+ matched; 1 suppressed/);
 });
 
-test("docs/jobs.md: `jobs check` looks whether the connection of a job is there", async () => {
+test("docs/how-to/jobs.md: `jobs check` looks whether the connection of a job is there", async () => {
   const job = { filters: { department: "Legal" }, max_credits: 5, output: "c.csv" };
   writeFileSync(
     u.file("jobs.jsonc"),
@@ -70,9 +70,28 @@ test("docs/jobs.md: `jobs check` looks whether the connection of a job is there"
   ]);
 });
 
+test("docs/how-to/move.md: runs and lists remember the whole path of their file", async () => {
+  const bought = await u.run([...LEGAL, "--max-credits", "5", "-y", "-o", "list.csv"]);
+  expect(bought.code).toBe(0);
+  cpSync(u.file("state"), u.file("moved/state"), { recursive: true });
+  renameSync(u.file("list.csv"), u.file("moved/list.csv"));
+  const there = { cwd: u.file("moved"), env: { HEADCOUNT_STATE_DIR: u.file("moved/state") } };
+
+  const more = ["resume", "last", "--max-credits", "7", "-y"];
+  expect((await u.run(more, there)).code).toBe(0);
+  expect(readFileSync(u.file("list.csv"), "utf8").trimEnd().split("\n")).toHaveLength(8);
+
+  const unknown = await u.run(["refresh", "list.csv", "--max-credits", "5", "-y"], there);
+  expect(unknown.code).toBe(2);
+  const beside = ["refresh", "list.csv", ...LEGAL.slice(1), "--dry-run"];
+  expect((await u.run(beside, there)).code).toBe(0);
+});
+
 test("no page installs a package of our name from a registry: nobody has published one", () => {
-  const pages = ["README.md", "docs/how-to/install.md", "docs/troubleshooting.md"];
-  for (const page of pages) {
+  const pages = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`);
+  for (const page of ["README.md", "CONTRIBUTING.md", ...pages]) {
     const text = readFileSync(join(ROOT, page), "utf8");
     expect(text, page).not.toMatch(
       /(?:npm install|npm i|npx)[^\n`]* headcount(?:-service)?(?:@|`|\s|$)/m,

@@ -22,8 +22,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    // Nobody waits for a minute to be over.
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
     // A sketch tells the others apart, and nobody is paid for again: test/cli/sketched.test.ts.
     sketches: false,
     wrapEngine: countedBy(() => counts++),

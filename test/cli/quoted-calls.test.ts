@@ -18,7 +18,6 @@ beforeAll(async () => {
     credits: 100_000,
     // Where sketches are given three calls do: test/cli/sketched.test.ts.
     sketches: false,
-    plan: { perMinute: 10_000_000, perDay: 100_000_000 },
     onApp: (app) =>
       app.addHook("onRequest", async ({ url }) => {
         if (url.endsWith("/count")) counts++;

@@ -593,7 +593,7 @@ describe("what a list is", () => {
   });
 });
 
-/** Somebody without an address is told from a namesake by nothing (docs/refresh.md). */
+/** Somebody without an address is told from a namesake by nothing (docs/how-to/refresh.md). */
 function sameUpToNamesakes(list: readonly Human[], there: readonly Human[]): void {
   const without = (people: readonly Human[], others: readonly Human[]): Human[] => {
     const keys = new Set(others.map(personKey));
@@ -674,7 +674,8 @@ long(
             credits: number;
           };
           expect(receipt).toMatchObject({ added: 0, removed: 0 });
-          // Counts cannot tell somebody without an address from a namesake: such a one may be bought along again.
+          // Counts cannot tell somebody without an address from a namesake: such a one may be
+          // bought along again.
           expect(receipt.credits).toBeLessThanOrEqual(options.addressless === 0 ? 0 : 3);
         },
       ),

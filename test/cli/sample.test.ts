@@ -16,12 +16,11 @@ import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
-const PLAN = { perMinute: 100_000, perDay: 1_000_000 };
 let service: TestService;
 let sales: string[];
 let people: Person[];
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS, plan: PLAN });
+  service = await startTestService({ people: 2_000, credits: CREDITS });
   const all = async (filters: object, page: number): Promise<Person[]> =>
     (await service.call("/v1/person/search", { body: { filters, per_page: 1_000, page } })).json
       .result as Person[];
@@ -312,7 +311,6 @@ describe("behind a depth wall", () => {
         people: 2_000,
         maxDepth: 100,
         credits: 10_000,
-        plan: PLAN,
       });
       try {
         const u = user(walled.url, walled.key);

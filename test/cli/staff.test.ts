@@ -30,7 +30,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
   });
   const body = { filters: {}, per_page: 1_000 };
   const people: Person[] = [];

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { vendorUser } from "../support/vendor-user.ts";
 import type { VendorName } from "../support/vendors/index.ts";
@@ -36,6 +38,28 @@ test("a name that is passed over fails", async () => {
   const { code, said } = await doctorOf("coresignal", "", { swallow: ["location_country"] });
   expect(code).toBe(8);
   expect(said("Filters")).toContain("fail coresignal passes the filter country over");
+});
+
+test("each word is counted alone, and one that the vendor spells otherwise is named", async () => {
+  const good = await doctorOf("explorium", "", { people: 2_000 });
+  expect(good.said("Words")).toMatch(/^(ok \d+ words|warn \d+ of \d+ words find nobody)/);
+  const apollo = await vendorUser("apollo", { people: 2_000 });
+  onTestFinished(() => apollo.vendor.stop());
+  const shown = await apollo.run("connections show v");
+  const file = JSON.parse(shown.stdout);
+  file.words.level.manager = "mangaer";
+  writeFileSync(join(apollo.dir, "mine.json"), JSON.stringify(file));
+  const url = `${apollo.vendor.url}/api`;
+  expect((await apollo.run(`connections add v --dialect ./mine.json --base-url ${url}`)).code).toBe(
+    0,
+  );
+  const ran = await apollo.run("doctor -c v --json");
+  const { checks } = JSON.parse(ran.stdout) as { checks: Record<string, string>[] };
+  const words = checks.find(({ name }) => name === "Words");
+  expect(words?.status).toBe("warn");
+  expect(words?.message).toContain('seniority_level "manager"');
+  expect(words?.message).not.toContain('"director"');
+  expect(apollo.vendor.book.charged()).toBe("0");
 });
 
 test("where counts cost nothing is tried unasked", async () => {

@@ -267,7 +267,7 @@ describe.each(VENDORS)("%s", (name, each) => {
     "a filter that is passed over is found out before ids are taken for a segment's",
     async () => {
       const { vendor, bought, run } = await userOf(name);
-      await bought(`${BUY} --limit 3 -o some.ndjson`);
+      await bought("search -c v --city Berlin --yes --limit 3 -o some.ndjson");
       vendor.options.swallow = [name === "apollo" ? "person_locations" : "location_country"];
       const ran = await run(`${BUY} --new-only -o new.ndjson`);
       expect(ran.code, ran.stderr).toBe(2);

@@ -141,6 +141,9 @@ describe("what a vendor does other than its file says", () => {
       const ran = await run(`${BUY} --limit ${most * 2} --max-credits 9`);
       expect(ran.code, ran.stderr).toBe(2);
       expect(ran.stderr).toContain(`${name} passes the filter country over`);
+      // Nobody is told to go on with what stops again.
+      expect(ran.stderr).toMatch(/hint: headcount runs export \S+ writes what there is/);
+      expect(ran.stderr).not.toContain("headcount resume");
       expect(vendor.book.sold().length).toBe(most);
       await isBooked();
       // What was kept is nobody who was asked for: going on buys no more of them.
@@ -156,6 +159,40 @@ describe("what a vendor does other than its file says", () => {
     },
   );
 
+  test("what was tried is kept with the connection: no process tries it again", async () => {
+    const { run, vendor, isBooked } = await userOf("pdl");
+    const searches = (): number =>
+      vendor.book.calls.filter(({ path }) => path.endsWith("/person/search")).length;
+    const requests = async (line: string): Promise<number> => {
+      const ran = await run(`${line} --overwrite --dry-run --json`);
+      expect(ran.code, ran.stderr).toBe(0);
+      return JSON.parse(ran.stdout).requests as number;
+    };
+
+    // A page of one row, which is looked at first, the others, and the name.
+    const line = `${BUY} --limit 3`;
+    const quoted = await requests(line);
+    expect((await run(line)).code).toBe(0);
+    expect(searches()).toBe(3);
+    expect(quoted).toBe(3);
+    expect(await requests(`${line} --again`)).toBe(2);
+    expect((await run(`${line} --again --overwrite`)).code).toBe(0);
+    expect(searches()).toBe(5);
+    await isBooked();
+  });
+
+  test("a row that contradicts what was tried has the name tried again", async () => {
+    const { run, vendor } = await userOf("pdl");
+    expect((await run(`${BUY} --limit 1`)).code).toBe(0);
+    vendor.options.swallow = ["location_country"];
+    const ran = await run("search -c v --country Ireland --yes --limit 5 -o i.ndjson");
+    expect(ran.code, ran.stderr).toBe(5);
+    expect(ran.stderr).toContain("which was not asked for");
+    const next = await run("search -c v --country Georgia --yes --limit 5 -o g.ndjson");
+    expect(next.code, next.stderr).toBe(2);
+    expect(next.stderr).toContain("pdl passes the filter country over");
+  });
+
   test("a row that is not who was asked for ends it, is kept, and is the only one", async () => {
     const { run, vendor, dir, isBooked } = await userOf("pdl");
     const file = JSON.parse((await run("connections show v")).stdout);
@@ -167,6 +204,29 @@ describe("what a vendor does other than its file says", () => {
     expect(ran.code, ran.stderr).toBe(5);
     expect(ran.stderr).toMatch(/row 1 of pdl says country ".*", which was not asked for/);
     expect(vendor.book.sold().length).toBe(1);
+    await isBooked();
+  });
+
+  test("a plan's own price is quoted, held against the vendor's, and in the copy of the file", async () => {
+    const { run, vendor, isBooked } = await userOf("pdl", { chargeFactor: 0.5 });
+    const add = `connections add v --dialect pdl --base-url ${vendor.url} --price`;
+    const wrong = await run(`${add} cheap`);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain('"credits" is not "cheap"');
+    expect((await run(`${add} 0.5`)).code).toBe(0);
+    const shown = JSON.parse((await run("connections show v")).stdout);
+    expect(shown.calls.search.price).toMatchObject({ credits: "0.5" });
+
+    const quote = JSON.parse((await run(`${BUY} --limit 4 --dry-run --json`)).stdout);
+    expect(quote).toMatchObject({ unit_cost: 0.5, credits: 2, price_read: null });
+    const ran = await run(`${BUY} --limit 4`);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).not.toContain("the vendor charged");
+    await isBooked();
+
+    vendor.options.chargeFactor = 1;
+    const dear = await run("search -c v --country Ireland --yes --limit 4 -o i.ndjson");
+    expect(dear.code, dear.stderr).toBe(5);
     await isBooked();
   });
 

@@ -1,5 +1,7 @@
 import { createServer } from "node:http";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
+import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 
@@ -47,4 +49,54 @@ test("a filter of a thousand long addresses travels in the body, a short one in 
   expect(few?.address).toContain("param_p0=");
   await engine.close();
   close();
+});
+
+describe("addresses and values", () => {
+  test.each([
+    [
+      "clickhouse://localhost/people",
+      {
+        urls: ["http://localhost:8123"],
+        database: "people",
+        user: "default",
+        password: "",
+        replicated: false,
+      },
+    ],
+    [
+      "clickhouse://ada:s%40crt@a:9000,b/db?cluster=main&replicated=true&tls=true",
+      {
+        urls: ["https://a:9000", "https://b:8443"],
+        database: "db",
+        cluster: "main",
+        user: "ada",
+        password: "s@crt",
+        replicated: true,
+      },
+    ],
+  ])("%s", (text, expected) => {
+    expect(parseClickHouseAddress(text)).toEqual(expected);
+  });
+
+  test.each([
+    "http://x/",
+    "clickhouse://",
+    "clickhouse://a b/db",
+    "clickhouse://a/db;drop",
+    "clickhouse://a/db?x=1",
+    "clickhouse://a/db?cluster=a'b",
+  ])("%s is refused", (text) => {
+    expect(() => parseClickHouseAddress(text)).toThrow();
+  });
+
+  test("the test dialect escapes what it renders", () => {
+    const query = {
+      sql: "SELECT {p:String}, {l:Array(String)}, {n:Int64}",
+      params: { p: "a'\\\n{n:Int64}", l: ["x'", "y"], n: 5 },
+    };
+    expect(rendered(query, LITERAL_TEST).query).toBe(
+      "SELECT 'a\\'\\\\\\n{n:Int64}', ('x\\'', 'y'), 5",
+    );
+    expect(rendered(query, MODERN)).toEqual({ query: query.sql, query_params: query.params });
+  });
 });

@@ -102,7 +102,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
 
     beforeAll(async () => {
       cluster = await startCluster(2, 2);
-      given = await loadFiles(600, 7, true);
+      given = await loadFiles(250, 7, true);
       const servers = await connectClickHouse(cluster.url);
       await loadFilesInto(servers, given);
       engine = await followClickHouse(cluster.url, "", { now: () => performance.now() });
@@ -129,7 +129,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
       count: (of) => of.count(sales),
       facet: (of) => of.facet(sales, question, 30_000),
       "first page": (of) => of.people(sales, { offset: 0, limit: 5 }),
-      "deep page": (of) => of.people(all, { offset: 300, limit: 5 }),
+      "deep page": (of) => of.people(all, { offset: 150, limit: 5 }),
       company: (of) => of.company({ by: "id", value: companyId }),
       employees: (of) => of.employees(companyId, { offset: 0, limit: 5 }),
     };
@@ -148,7 +148,9 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
     test.each(Object.keys(LOSSES))(
       "every read goes on when any server is %s, and uses it again",
       async (how) => {
-        for (const one of cluster.shards) {
+        // In CI one of each shard, with its twin.
+        const lost = LONG ? cluster.shards : [cluster.shards[0], cluster.shards[3]];
+        for (const one of lost as ClusterServer[]) {
           await answers();
           await LOSSES[how]?.lose(one);
           try {
@@ -285,7 +287,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
     });
 
     test("servers that were told different versions are never mixed", async () => {
-      const other = await loadFiles(200, 8, true);
+      const other = await loadFiles(150, 8, true);
       const servers = await connectClickHouse(cluster.url);
       const [old] = cluster.shards.map(({ httpPort }) => `127.0.0.1:${httpPort}`);
       const before = engine.info().version;

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import {
   type ClickHouseServers,
   closeAll,
   connectClickHouse,
 } from "../../src/dataset/clickhouse/connect.ts";
-import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
+import { LITERAL_TEST } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine, openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
@@ -39,9 +38,9 @@ import { isLeftOut } from "../support/tools.ts";
  * shards of Debian's clickhouse-server 18.16 (through a dialect that renders literals, for the tests only), and the embedded
  * engine that both must equal row for row.
  */
-const PEOPLE = 3_000;
+const PEOPLE = 1_000;
 const SEED = 7;
-const SETS = cases(120, 500);
+const SETS = cases(20, 500);
 
 const canonical = (filters: unknown): CanonicalFilters => {
   const check = checkFilters(filters);
@@ -154,12 +153,12 @@ function equalsEmbedded(name: string, engine: () => Engine, tight: () => Engine)
     }
   });
 
-  test.each([1, 7, 100, 1_000])(
+  test.each([1, 20, 1_000])(
     `${name}: the pages of a segment are its rows, %i at a time`,
     async (limit) => {
       const filters = canonical({ department: ["Sales", "Legal"] });
       const whole = await embedded.people(filters, { offset: 0, limit: 1_000 });
-      const upTo = limit === 1 ? 40 : whole.total;
+      const upTo = limit === 1 ? 10 : whole.total;
       // The second has no room for row numbers: each of its pages begins where the one before ended.
       for (const each of [engine(), tight()]) {
         const rows: Buffer[] = [];
@@ -194,35 +193,6 @@ function equalsEmbedded(name: string, engine: () => Engine, tight: () => Engine)
     }
   });
 
-  test(`${name}: companies and their people`, async () => {
-    const employed = everyone.filter(
-      (person) => person.company_domain !== null && person.company_network_url !== null,
-    );
-    expect(employed.length).toBeGreaterThan(PEOPLE / 2);
-    for (const person of employed.slice(0, 40)) {
-      const check = canonical({ company_network_url: person.company_network_url });
-      const lookups = [
-        { by: "domain" as const, value: person.company_domain?.toLowerCase() ?? "" },
-        { by: "company_network_url" as const, value: check.company_network_url ?? "" },
-        { by: "name" as const, value: "no such company" },
-      ];
-      for (const lookup of lookups) {
-        const expected = await embedded.company(lookup);
-        const found = await engine().company(lookup);
-        expect(found?.record).toEqual(expected?.record);
-        if (expected === undefined) continue;
-        const slice = { offset: 0, limit: 50 };
-        expect(await engine().employees(expected.id, slice)).toEqual(
-          await embedded.employees(expected.id, slice),
-        );
-      }
-    }
-    expect(await engine().employees("no such id", { offset: 0, limit: 5 })).toEqual({
-      records: [],
-      total: 0,
-    });
-  });
-
   test(`${name}: all people in their order, companies in every spelling, and what is stored passes its own check`, async () => {
     await sameWhole(engine(), given);
   });
@@ -246,7 +216,7 @@ describe.skipIf(isLeftOut(hasChdb))("chDB, a modern ClickHouse", () => {
   );
 
   test("chDB: companies that nobody gives are derived as the embedded engine does", async () => {
-    const derived = await loadFiles(1_000, SEED + 1, false);
+    const derived = await loadFiles(300, SEED + 1, false);
     expect(plain(await loadFilesInto(servers, derived))).toEqual(plain(derived.report));
     const other = await ClickHouseEngine.open(servers);
     await sameWhole(other, derived);
@@ -397,53 +367,3 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
     });
   },
 );
-
-describe("addresses and values", () => {
-  test.each([
-    [
-      "clickhouse://localhost/people",
-      {
-        urls: ["http://localhost:8123"],
-        database: "people",
-        user: "default",
-        password: "",
-        replicated: false,
-      },
-    ],
-    [
-      "clickhouse://ada:s%40crt@a:9000,b/db?cluster=main&replicated=true&tls=true",
-      {
-        urls: ["https://a:9000", "https://b:8443"],
-        database: "db",
-        cluster: "main",
-        user: "ada",
-        password: "s@crt",
-        replicated: true,
-      },
-    ],
-  ])("%s", (text, expected) => {
-    expect(parseClickHouseAddress(text)).toEqual(expected);
-  });
-
-  test.each([
-    "http://x/",
-    "clickhouse://",
-    "clickhouse://a b/db",
-    "clickhouse://a/db;drop",
-    "clickhouse://a/db?x=1",
-    "clickhouse://a/db?cluster=a'b",
-  ])("%s is refused", (text) => {
-    expect(() => parseClickHouseAddress(text)).toThrow();
-  });
-
-  test("the test dialect escapes what it renders", () => {
-    const query = {
-      sql: "SELECT {p:String}, {l:Array(String)}, {n:Int64}",
-      params: { p: "a'\\\n{n:Int64}", l: ["x'", "y"], n: 5 },
-    };
-    expect(rendered(query, LITERAL_TEST).query).toBe(
-      "SELECT 'a\\'\\\\\\n{n:Int64}', ('x\\'', 'y'), 5",
-    );
-    expect(rendered(query, MODERN)).toEqual({ query: query.sql, query_params: query.params });
-  });
-});

@@ -21,8 +21,8 @@ import {
 import { naiveFacet, randomFacet } from "../support/facets.ts";
 
 /** Of each kind: 2,000 together, facets included. */
-const SETS = cases(600, 5_000);
-const TIMEOUT_MS = SETS * 400;
+const SETS = cases(90, 5_000);
+const TIMEOUT_MS = 180_000 + SETS * 400;
 const SEED = Number(process.env.HEADCOUNT_SEED ?? 42);
 
 /** Records and keys read by another thread every time. */
@@ -151,7 +151,7 @@ test(
       const address = canonicalAddress(url) ?? "";
       return random() < 0.2 ? slugOf(address) : address;
     };
-    for (let set = 0; set < 24; set++) {
+    for (let set = 0; set < cases(9, 24); set++) {
       const length = [5, 150, 1_000][set % 3] ?? 1;
       const wanted = Array.from({ length }, () =>
         form(known[Math.floor(random() * known.length)] ?? ""),
@@ -222,7 +222,7 @@ test("the pages of a segment are its people once each, whatever the page size", 
   const random = seededRandom(SEED + 2);
   const segments = [
     { exact: {}, prefix: {}, range: {} },
-    ...Array.from({ length: 12 }, () => randomFilters(hostile, random)),
+    ...Array.from({ length: 4 }, () => randomFilters(hostile, random)),
   ];
   for (const filters of segments) {
     const expected = hostile

@@ -5,8 +5,10 @@ import { join, resolve } from "node:path";
 import { env, execPath, getuid } from "node:process";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { asTyped } from "../support/as-typed.ts";
+import { testContext } from "../support/client.ts";
 import { tempFolder } from "../support/dataset.ts";
 
 // What only the built program shows: zones, signals, umasks, warnings.
@@ -40,8 +42,17 @@ function start(argv: readonly string[], more: Readonly<Record<string, string>> =
   return { child, ended };
 }
 
-const run = (argv: readonly string[], more?: Readonly<Record<string, string>>): Promise<Ended> =>
-  start(argv, more).ended;
+const program = (
+  argv: readonly string[],
+  more?: Readonly<Record<string, string>>,
+): Promise<Ended> => start(argv, more).ended;
+
+/** In this process: what there is no reason to start the program for. */
+async function run(argv: readonly string[]): Promise<Ended> {
+  const { context, stderr, stdout } = testContext({ argv, cwd: folder });
+  const code = await main(argv, context);
+  return { code, stdout: stdout(), stderr: stderr() };
+}
 const IMPORT = ["service", "import", "--data", "demo", "--people"];
 const write = (name: string, text: string | Buffer): Promise<void> =>
   writeFile(join(folder, name), text);
@@ -59,7 +70,7 @@ async function updatedAt(): Promise<(string | null)[]> {
   );
 }
 
-test.each(["UTC", "America/New_York", "Asia/Tokyo"])(
+test.each(["America/New_York", "Asia/Tokyo"])(
   "times keep their instant where the machine is in %s",
   async (zone) => {
     await write(
@@ -73,7 +84,9 @@ test.each(["UTC", "America/New_York", "Asia/Tokyo"])(
       `COPY (SELECT '5' AS id, TIMESTAMPTZ '2025-03-01 08:00:00+00' AS updated_at) TO '${join(folder, "b.parquet")}' (FORMAT parquet)`,
     );
     instance.closeSync();
-    expect(await run([...IMPORT, "a.csv", "b.parquet"], { TZ: zone })).toMatchObject({ code: 0 });
+    expect(await program([...IMPORT, "a.csv", "b.parquet"], { TZ: zone })).toMatchObject({
+      code: 0,
+    });
     const eight = "2025-03-01T08:00:00Z";
     expect(await updatedAt()).toEqual([eight, eight, "2025-03-01T00:00:00Z", eight, eight]);
   },
@@ -90,13 +103,13 @@ test("texts of which no two are alike never lie in the heap of the program as a 
   const texts = ten
     .map((field, index) => `concat('Text ', md5(concat(i, ${index})), ' of ', i) AS ${field}`)
     .join(", ");
-  const people = 300_000;
+  const people = 70_000;
   await connection.run(
     `COPY (SELECT i AS id, ${texts} FROM range(${people}) AS t (i)) TO '${join(folder, "p.parquet")}' (FORMAT parquet)`,
   );
   instance.closeSync();
-  const ended = await run([...IMPORT, "p.parquet", "--json"], {
-    NODE_OPTIONS: "--max-old-space-size=120",
+  const ended = await program([...IMPORT, "p.parquet", "--json"], {
+    NODE_OPTIONS: "--max-old-space-size=32",
   });
   expect(ended).toMatchObject({ code: 0 });
   expect(JSON.parse(ended.stdout)).toMatchObject({
@@ -117,21 +130,25 @@ test("texts of which no two are alike never lie in the heap of the program as a 
 }, 600_000);
 
 describe("an import that is ended", () => {
-  test.each(["SIGINT", "SIGTERM"] as const)(
-    "by %s stops at once, and the next one runs",
-    async (signal) => {
-      await write("ok.csv", "id\n1\n");
-      expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
-      // A small packed file that holds much: 50 times the same 100,000 rows.
-      const block = rows(
-        100_000,
-        (index) => `,Person ${index},https://www.network.example/in/p-${index}?a=1`,
-      );
-      await write("many.csv.gz", gzipSync("id,name,network_url\n"));
-      const packed = gzipSync(block, { level: 1 });
-      for (let part = 0; part < 50; part++) await appendFile(join(folder, "many.csv.gz"), packed);
+  test("by SIGINT or SIGTERM stops at once, and the next one runs", async () => {
+    await write("ok.csv", "id\n1\n");
+    expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
+    // A small packed file that holds much: 50 times the same 100,000 rows.
+    const block = rows(
+      100_000,
+      (index) => `,Person ${index},https://www.network.example/in/p-${index}?a=1`,
+    );
+    await write("many.csv.gz", gzipSync("id,name,network_url\n"));
+    const packed = gzipSync(block, { level: 1 });
+    for (let part = 0; part < 30; part++) await appendFile(join(folder, "many.csv.gz"), packed);
+    const dataset = join(folder, "demo/dataset");
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
       const { child, ended } = start([...IMPORT, "many.csv.gz"]);
-      await new Promise((done) => setTimeout(done, 3_000));
+      await expect
+        .poll(() => readdirSync(dataset).some((name) => name.startsWith("build-")), {
+          timeout: 60_000,
+        })
+        .toBe(true);
       const began = performance.now();
       child.kill(signal);
       child.kill(signal);
@@ -140,8 +157,8 @@ describe("an import that is ended", () => {
       expect(code).toBeGreaterThanOrEqual(130);
       expect(stderr).toContain("the dataset is as it was before");
       expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
-    },
-  );
+    }
+  });
 
   test("a pipe is refused instead of waited for", async () => {
     execFileSync("mkfifo", [join(folder, "fifo.csv")]);
@@ -177,14 +194,14 @@ test("hundreds of refused rows are written without a word from Node, in a file o
     "p.csv",
     `id,name\n${good}${rows(5_000, (index) => `${index},Name,${"x".repeat(200)}`)}0,fine\n`,
   );
-  const ended = await run([...IMPORT, "p.csv"]);
+  const ended = await program([...IMPORT, "p.csv"]);
   expect(ended).toMatchObject({ code: 0, stdout: "" });
   expect(ended.stderr).not.toMatch(/Warning|EventEmitter/);
   expect(ended.stderr).toContain("Refused 5,000 rows of people: broken_line 5,000");
 });
 
 test("nothing of a data folder is ever open to others, whatever the umask", async () => {
-  await write("p.csv", `id,name\n${rows(20_000, (index) => `${index},Name`)}x\n`);
+  await write("p.csv", `id,name\n${rows(4_000, (index) => `${index},Name`)}x\n`);
   const seen = new Set<string>();
   /** What others may read, below folders that they may enter. */
   const look = (path: string): void => {

@@ -22,7 +22,7 @@ const { write, load, everybody, rejects } = at;
 const rows = (count: number, row: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => `${row(index)}\n`).join("");
 
-const FILES = cases(100, 3_000);
+const FILES = cases(20, 3_000);
 
 describe("dialects drawn at random, beside csv-parse", { timeout: FILES * 3_000 }, () => {
   let instance: DuckDBInstance;

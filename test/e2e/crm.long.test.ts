@@ -3,11 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { startCrm } from "../support/crm.ts";
+import { startShell } from "../support/shell.ts";
 import { postgresBinaries, startCluster } from "../support/store-postgres.ts";
 
-// The recipes of docs/crm.md.
+// The recipes of docs/how-to/crm.md.
 
 const RECIPES = resolve(import.meta.dirname, "../../docs/recipes");
 const folder = mkdtempSync(join(tmpdir(), "headcount-crm-"));
@@ -181,25 +182,19 @@ test("a CRM that is not there is said, and nothing is noted", async () => {
   expect(stderr).toMatch(/^to-crm: POST .*ECONNREFUSED/);
 });
 
+const shell = await startShell();
+afterAll(() => shell.close());
+
 /** Work for the blocks of the page, as it is read: the recipes, and headcount by its name. */
 function deskOf(name: string) {
   const desk = join(folder, name);
-  mkdirSync(join(desk, "bin"), { recursive: true });
+  mkdirSync(desk);
   symlinkSync(resolve(RECIPES, ".."), join(desk, "docs"));
-  const shim = `#!/bin/sh\nexec "${process.execPath}" "${resolve(RECIPES, "../../bin/headcount.js")}" "$@"\n`;
-  writeFileSync(join(desk, "bin/headcount"), shim, { mode: 0o755 });
-  return async (script: string, more: NodeJS.ProcessEnv = {}) => {
-    const env = {
-      PATH: `${join(desk, "bin")}:${process.env.PATH}`,
-      HOME: desk,
-      HEADCOUNT_CONNECTION: "sample",
-      ...more,
-    };
-    const bash = promisify(execFile)("bash", ["-c", `set -eo pipefail\n${script}`], {
-      cwd: desk,
-      env,
-    });
-    return (await bash).stdout;
+  return async (script: string, more: Readonly<Record<string, string>> = {}) => {
+    const env = { HOME: folder, HEADCOUNT_CONNECTION: "sample", ...more };
+    const { code, stderr, stdout } = await shell.bash(`set -o pipefail\n${script}`, desk, env);
+    expect(code, stderr).toBe(0);
+    return stdout;
   };
 }
 
@@ -298,7 +293,7 @@ test.skipIf(postgresBinaries() === undefined && !process.env.CI)(
 );
 
 /** A database by the variables that psql reads where it is named none. */
-function pgOf(url: string): NodeJS.ProcessEnv {
+function pgOf(url: string): Readonly<Record<string, string>> {
   const { hostname, port, username, password, pathname } = new URL(url);
   return {
     PGHOST: hostname,

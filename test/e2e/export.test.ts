@@ -20,7 +20,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    plan: { perMinute: 1_000_000, perDay: 100_000_000 },
   });
 }, 60_000);
 afterAll(() => service.close());

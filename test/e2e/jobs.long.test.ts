@@ -34,7 +34,7 @@ const write = (document: object): void =>
   writeFileSync(u.file("jobs.jsonc"), `// jobs\n${JSON.stringify(document)}`);
 const jobs = (...argv: readonly string[]) =>
   asTyped`${argv.slice(0, 1)} ${argv.slice(1)} --file jobs.jsonc`;
-const run = (...names: readonly string[]) => spawnUser(u, ["jobs", ...jobs("run", ...names)]);
+const run = (...names: readonly string[]) => u.run(["jobs", ...jobs("run", ...names)]);
 const historyOf = (name: string): string => {
   const folder = join(u.dir, "state/jobs");
   const [own = ""] = readdirSync(folder).filter((file) => file.startsWith(`${name}@`));
@@ -42,7 +42,7 @@ const historyOf = (name: string): string => {
 };
 const status = async () =>
   (
-    JSON.parse((await spawnUser(u, ["jobs", ...jobs("status", "--json")])).stdout) as {
+    JSON.parse((await u.run(["jobs", ...jobs("status", "--json")])).stdout) as {
       jobs: { status: string; due: boolean; next: string }[];
     }
   ).jobs;
@@ -96,9 +96,7 @@ test("kill -9 in the middle of a job, then jobs run again: it goes on and pays o
   expect(readCsv(u.read("Sales.csv")).length).toBe(40);
   expect((await charged(service, CREDITS)) - before).toBe(40);
   expect(runIds(u).length).toBe(1);
-  expect((await spawnUser(u, ["spend", "--by", "job"])).stdout).toContain(
-    "\nsales,40,40,0,0,0,0\n",
-  );
+  expect((await u.run(["spend", "--by", "job"])).stdout).toContain("\nsales,40,40,0,0,0,0\n");
   expect(await status()).toMatchObject([{ status: "done", due: false }]);
   expect([modeOf(u.file("log.ndjson")), modeOf(historyOf("sales"))]).toEqual(["600", "600"]);
 });
@@ -181,9 +179,8 @@ test("the crontab line of the help runs what is due in a bare shell, with the ke
   writeFileSync(join(odd, "jobs.jsonc"), JSON.stringify({ jobs: all }));
   writeFileSync(u.file(".headcount.env"), `HEADCOUNT_API_KEY=${service.key}\n`, { mode: 0o600 });
   const line =
-    (await spawnUser(u, ["jobs", "--help"])).stdout
-      .split("\n")
-      .find((text) => /^ +7 \* /.test(text)) ?? "";
+    (await u.run(["jobs", "--help"])).stdout.split("\n").find((text) => /^ +7 \* /.test(text)) ??
+    "";
   const command = `${line.trim().replace(/^(\S+ +){5}/, "")} --file ${shellWord(join(odd, "jobs.jsonc"))}`;
   const env = { HOME: u.dir, PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin` };
   const shell = spawn("/bin/sh", ["-c", command], {

@@ -15,7 +15,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
   });
   const page = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } });
   const people = page.json.result as Person[];

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 
 /** The programs of the page, by their names. */
 const programs = [
-  ...read("docs/program.md").matchAll(/```js\n\/\/ (\S+\.mjs)\n([\s\S]*?)```/g),
+  ...read("docs/how-to/program.md").matchAll(/```js\n\/\/ (\S+\.mjs)\n([\s\S]*?)```/g),
 ].map(([, name = "", text = ""]) => ({ name, text }));
 
 /** A folder of somebody who has installed the package, as built here. */
@@ -72,7 +72,7 @@ describe("what a program imports", () => {
   });
 });
 
-describe("the programs of docs/program.md", () => {
+describe("the programs of docs/how-to/program.md", () => {
   let folder = "";
   let env: Record<string, string | undefined>;
   beforeAll(() => {

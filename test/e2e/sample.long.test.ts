@@ -11,7 +11,6 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
   });
 }, 60_000);
 afterAll(() => service.close());

@@ -1,19 +1,20 @@
-import { execFile, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
 import { DESCRIBED, describedPath, schemaOf } from "../../src/cli/schemas/all.ts";
 import type { JsonSchema } from "../../src/shared/schema/build.ts";
-import { testContext } from "../support/client.ts";
+import { asTyped } from "../support/as-typed.ts";
+import { type TestContextOptions, testContext } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
-import { type User, user } from "../support/export.ts";
+import { type Ran, type User, user } from "../support/export.ts";
+import { serving } from "../support/serve-command.ts";
 import { startTestService, type TestService } from "../support/service.ts";
-import { BIN, spawnUser } from "../support/spawned.ts";
 
 /** Commands that print no JSON document, each with what they print. */
 const NO_JSON: Readonly<Record<string, string>> = {
@@ -65,31 +66,23 @@ function hold(path: string, printed: string): unknown {
   return value;
 }
 
-/** The built program in another environment, and with something on stdin. */
-function program(
-  argv: readonly string[],
-  env: Readonly<Record<string, string>>,
-  input = "",
-): Promise<{ stdout: string }> {
-  return new Promise((done) => {
-    const all = { PATH: process.env.PATH, ...env };
-    const child = execFile(process.execPath, [BIN, ...argv, "--json"], { env: all }, (_, stdout) =>
-      done({ stdout }),
-    );
-    child.stdin?.end(input);
-  });
+/** Runs a command in this process, in the user's folder; by default in its environment. */
+async function runs(argv: readonly string[], options: TestContextOptions = {}): Promise<Ran> {
+  const tested = testContext({ cwd: u.dir, env: u.env, ...options, argv });
+  const code = await main(argv, tested.context);
+  return { code, stdout: tested.stdout(), stderr: tested.stderr() };
 }
 
-/** Runs the built program with --json. */
+/** Runs a command with --json. */
 async function run(path: string, ...more: readonly string[]) {
-  const { code, stderr, stdout } = await spawnUser(u, [...path.split(" "), ...more, "--json"]);
+  const { code, stderr, stdout } = await runs([...path.split(" "), ...more, "--json"]);
   expect(`${code} ${code === 0 ? "" : stderr}`, `${path} ${more.join(" ")}`).toBe("0 ");
   return hold(path, stdout) as never;
 }
 
 const LEGAL = ["--department", "Legal"];
 
-describe("what the built program prints with --json fits its schema", () => {
+describe("what a command prints with --json fits its schema", () => {
   test("looking", async () => {
     await run("count", ...LEGAL);
     await run("count", "--by", "department", "--top", "3");
@@ -113,16 +106,15 @@ describe("what the built program prints with --json fits its schema", () => {
 
   test("connections", async () => {
     const { HEADCOUNT_API_KEY: _, HEADCOUNT_BASE_URL: __, ...env } = u.env;
-    const { stdout } = await program(
-      ["login", "work", "--key-stdin", "--insecure-storage", "--base-url", service.url],
-      env,
-      service.key,
+    const { stdout } = await runs(
+      asTyped`login work --key-stdin --insecure-storage --base-url ${service.url} --json`,
+      { env, stdin: service.key },
     );
     hold("login", stdout);
     await run("connections list");
     await run("connections set", "work", "paging=offset", "per-page-max=50");
     await run("connections use", "work");
-    hold("logout", (await program(["logout", "work"], env)).stdout);
+    hold("logout", (await runs(["logout", "work", "--json"], { env })).stdout);
     await run("connections remove", "work");
     await run("connections dialects");
     // With a key in the environment nobody is asked for one, and no call is made.
@@ -284,42 +276,25 @@ describe("what the built program prints with --json fits its schema", () => {
     await of("forget", person?.id ?? "", "--yes");
   }, 240_000);
 
-  /** A real `serve`, something bought of it, and somebody signed in to its console and out again. */
+  /** `serve`, something bought of it, and somebody signed in to its console and out again. */
   async function served(data: readonly string[]): Promise<{ id: string } | undefined> {
-    const child = spawn(
-      process.execPath,
-      [BIN, "serve", "--port", "0", "--json", "--console", "link", ...data],
-      {
-        env: { PATH: process.env.PATH, ...u.env },
-        stdio: ["ignore", "pipe", "ignore"],
-      },
-    );
-    try {
-      const line = await new Promise<string>((done) => {
-        child.stdout.once("data", (chunk: Buffer) => done(chunk.toString()));
-      });
+    let bought: { id: string } | undefined;
+    const argv = ["serve", "--port", "0", "--json", "--console", "link", ...data];
+    const { code } = await serving(argv, async (line) => {
       const { console: link, url } = hold("serve", line) as { console: string; url: string };
       const { key } = (await run("service keys create", ...data)) as { key: string };
-      const { stderr, stdout } = await spawnUser(
-        u,
-        ["search", "--all", "--limit", "8", "--yes", "--quiet"],
-        {
-          HEADCOUNT_BASE_URL: url,
-          HEADCOUNT_API_KEY: key,
-          HEADCOUNT_STATE_DIR: u.file("other"),
-        },
-      );
+      const other = user(url, key);
+      const { stderr, stdout } = await other.run(asTyped`search --all --limit 8 --yes --quiet`);
       expect(stdout.split("\n"), stderr).toHaveLength(9);
       await new ConsoleClient({ url } as TestService, Date.now).signIn({
         link: link.split("#t=")[1],
       });
       const [session] = (await run("service sessions", ...data)) as { id: string }[];
       await run("service sessions end", session?.id ?? "", ...data);
-      return JSON.parse(stdout.split("\n")[0] ?? "") as { id: string };
-    } finally {
-      child.kill("SIGTERM");
-      await new Promise((done) => child.once("exit", done));
-    }
+      bought = JSON.parse(stdout.split("\n")[0] ?? "");
+    });
+    expect(code).toBe(0);
+    return bought;
   }
 
   test("errors", async () => {
@@ -328,15 +303,14 @@ describe("what the built program prints with --json fits its schema", () => {
       ["conut", "--json"],
       ["runs", "show", "no", "--json"],
     ]) {
-      const { code, stderr, stdout } = await spawnUser(u, argv);
+      const { code, stderr, stdout } = await runs(argv);
       expect(stdout).toBe("");
       const error = JSON.parse(stderr) as { error: { exit_code: number } };
       expect(errors(error), ajv.errorsText(errors.errors)).toBe(true);
       expect(error.error.exit_code).toBe(code);
     }
-    const { stderr } = await spawnUser(u, ["count", "--department", "Slaes"], {
-      HEADCOUNT_JSON: "1",
-    });
+    const env = { ...u.env, HEADCOUNT_JSON: "1" };
+    const { stderr } = await runs(["count", "--department", "Slaes"], { env });
     expect(errors(JSON.parse(stderr))).toBe(true);
   });
 
@@ -345,7 +319,7 @@ describe("what the built program prints with --json fits its schema", () => {
       ["search", ...LEGAL, "--limit", "3", "--yes", "--again"],
       ["owned", "export", ...LEGAL],
     ]) {
-      const { stdout } = await spawnUser(u, [...argv, "--format", "ndjson"]);
+      const { stdout } = await runs([...argv, "--format", "ndjson"]);
       const path = argv
         .filter((word) => !word.startsWith("-"))
         .slice(0, argv[0] === "owned" ? 2 : 1)
@@ -395,7 +369,7 @@ describe("schemas", () => {
     }
   });
 
-  test("the documents that docs/json.md and its neighbours show fit, cut short as some are", () => {
+  test("the documents that docs/reference/json.md and its neighbours show fit, cut short as some are", () => {
     const pages = ["json", "json-runs", "exit-codes"].map((name) =>
       resolve(import.meta.dirname, `../../docs/${name}.md`),
     );

@@ -68,31 +68,21 @@ describe("what cannot be written", () => {
       ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
     );
 
-  test.each([
-    "--version",
-    "version",
-    "--help",
-    "help filters",
-    "help count",
-    "count",
-    "account",
-    "filters",
-    "runs",
-    "spend",
-    "connections",
-    "completion bash",
-    "count --by department",
-  ])("%s to a full disk is exit 5 and says so", async (argv) => {
-    const { code, stderr } = await run(`headcount ${argv} > /dev/full`);
-    expect({ code, stderr }).toMatchObject({
-      code: 5,
-      stderr: expect.stringMatching(/^error: the disk is full: ENOSPC/m),
-    });
-    expect(stderr).not.toMatch(/bug|node:|at /);
-  });
+  // One of each way to print: without the program, of the program's help, of a command, of a list.
+  test.each(["--version", "--help", "help count", "count --by department"])(
+    "%s to a full disk is exit 5 and says so",
+    async (argv) => {
+      const { code, stderr } = await run(`headcount ${argv} > /dev/full`);
+      expect({ code, stderr }).toMatchObject({
+        code: 5,
+        stderr: expect.stringMatching(/^error: the disk is full: ENOSPC/m),
+      });
+      expect(stderr).not.toMatch(/bug|node:|at /);
+    },
+  );
 
   test("a reader that is gone is exit 141 and not a word", async () => {
-    for (const argv of ["--version", "filters", "runs", "account"]) {
+    for (const argv of ["--version", "account"]) {
       // The reader is gone before the first byte.
       const { code, stderr } = await run(
         `(sleep 0.2; headcount ${argv}; echo "$?" > '${folder}/code') | true; exit $(cat '${folder}/code')`,

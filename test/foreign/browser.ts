@@ -11,11 +11,11 @@ const axeSource = (): string =>
   readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Debian's own browser, without a window. */
-const launchBrowser = (): Promise<Browser> =>
+export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
 /** What a page did that it should not: errors on its console, reports of its policy, and requests off its origin. */
-function watch(page: Page, origin: string): readonly string[] {
+export function watch(page: Page, origin: string): readonly string[] {
   const wrong: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning")

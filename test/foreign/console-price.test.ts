@@ -35,7 +35,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console while a price moves", () =
     expect(await balance()).toBe(9_000);
     // Beside buying all of them anew.
     await page.getByRole("link", { name: "Segment" }).click();
-    await page.getByRole("button", { name: "Buy…" }).click();
+    await page.getByRole("button", { name: "Buy the other 1,000…" }).click();
+    await page.getByRole("button", { name: "Buy 1,000 profiles for 2,000 credits" }).waitFor();
+    await page.getByLabel("Whom").selectOption("all");
     await page.getByRole("button", { name: "Buy 2,000 profiles for 4,000 credits" }).waitFor();
     await page.getByRole("button", { name: "Buy the other 1,000 for 2,000 credits" }).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();

@@ -17,10 +17,10 @@ interface Summary {
 }
 type Run = (options: object, done: (error: Error | null, summary: Summary) => void) => void;
 
-test("docs/reference/collection.json is what the document makes (npx vitest -u writes it)", async () => {
+test("docs/served/collection.json is what the document makes (npx vitest -u writes it)", async () => {
   const collection = await requestCollection(openApiDocument());
   await expect(`${JSON.stringify(collection, null, 2)}\n`).toMatchFileSnapshot(
-    "../../docs/reference/collection.json",
+    "../../docs/served/collection.json",
   );
 });
 

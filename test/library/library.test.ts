@@ -106,7 +106,7 @@ long("filters over what is owned find what a naive matcher finds", async () => {
   expect(taken).toEqual({ pages: 3, unread: [] });
   const random = seededRandom(12);
   let nonEmpty = 0;
-  for (let set = 0; set < 400; set++) {
+  for (let set = 0; set < 100; set++) {
     const filters = randomFilters(people, random);
     const expected = people.filter((person) => matches(person, filters));
     expect(library.count(filters), canonicalJson(filters)).toBe(expected.length);
@@ -114,7 +114,7 @@ long("filters over what is owned find what a naive matcher finds", async () => {
     expect(ids.sort()).toEqual(expected.map(({ id }) => id).sort());
     if (expected.length > 0) nonEmpty++;
   }
-  expect(nonEmpty).toBeGreaterThan(130);
+  expect(nonEmpty).toBeGreaterThan(30);
   library.close();
 });
 

@@ -1,7 +1,7 @@
 import { kill } from "node:process";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { YES } from "../support/agent.ts";
-import { rawProcess, type SpawnedAgent, spawnAgent } from "../support/agent-process.ts";
+import { type Agent, startAgent, YES } from "../support/agent.ts";
+import { rawProcess, spawnAgent } from "../support/agent-process.ts";
 import { charged, user } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
@@ -20,18 +20,18 @@ afterEach(async () => {
 });
 
 const isPaid = ({ paid }: { readonly paid: number }) => paid > 0;
-async function start(...argv: readonly string[]): Promise<SpawnedAgent> {
-  const agent = await spawnAgent(u, ["--max-credits", "5/total", ...argv], { answer: YES });
+async function start(...argv: readonly string[]): Promise<Agent> {
+  const agent = await startAgent(u, ["--max-credits", "5/total", ...argv], { answer: YES });
   ends.push(() => agent.close());
   return agent;
 }
-const quote = async (agent: SpawnedAgent, profiles: number, country = "france") =>
+const quote = async (agent: Agent, profiles: number, country = "france") =>
   String(
     (await agent.call("quote", { kind: "people", filters: { country }, profiles })).data.quote_id,
   );
-const buy = async (agent: SpawnedAgent, profiles: number, country?: string) =>
+const buy = async (agent: Agent, profiles: number, country?: string) =>
   agent.call("buy", { quote_id: await quote(agent, profiles, country) });
-const budget = async (agent: SpawnedAgent) =>
+const budget = async (agent: Agent) =>
   (await agent.call("account")).data.budget as { readonly spent: number; readonly left: number };
 async function strange(change: Parameters<typeof startForeignService>[0]): Promise<ForeignService> {
   const one = await startForeignService(change);
@@ -76,7 +76,8 @@ function withheld(): { readonly there: Promise<void>; readonly letGo: () => void
 
 test("killed between charge and reply: it counts at once, and is paid for once", async () => {
   const { there, letGo } = withheld();
-  const first = await start();
+  const first = await spawnAgent(u, ["--max-credits", "5/total"], { answer: YES });
+  ends.push(() => first.close());
   const buying = buy(first, 3).catch(() => undefined);
   await there;
   kill(first.pid, "SIGKILL");

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FACET_KEYS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { type Agent, startAgent, YES } from "../support/agent.ts";
+import { cases } from "../support/campaign.ts";
 import { type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -148,9 +149,9 @@ test("whatever a tool is given, it answers in the shape that it told of, or with
       if (typeof data.run === "string") known.runs.push(data.run);
       if (typeof data.quote_id === "string") known.quotes.push(data.quote_id);
     }),
-    { numRuns: 250 },
+    { numRuns: cases(250, 2_000) },
   );
   expect([...right].sort()).toEqual(Object.keys(CALLS));
   const { data } = await agent.call("account");
   expect((data.budget as { spent: number }).spent).toBeLessThanOrEqual(60);
-}, 240_000);
+}, 3_600_000);

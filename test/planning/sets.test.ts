@@ -19,7 +19,7 @@ interface Somebody {
   readonly company_network_url?: string;
 }
 
-/** Who matches, by the words of docs/contract.md and none of ours. */
+/** Who matches, by the words of docs/reference/contract.md and none of ours. */
 function matches(person: Somebody, segment: Segment): boolean {
   return Object.entries(segment).every(([key, wanted]) => {
     if (key.endsWith("_prefix")) return person.title?.startsWith(String(wanted)) === true;

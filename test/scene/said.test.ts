@@ -5,8 +5,9 @@ import { rawServer } from "../support/client.ts";
 import { user } from "../support/export.ts";
 import { ANY, ask, at, type Case, idsIn, run, TELLS, tryCases, turns } from "./scene.ts";
 
-// Behind each sentence that headcount says stands here the opposite truth: then it must not be said. That nothing was charged,
-// that something is free, and that others spent it is held against every step by scene.ts.
+// Behind each sentence that headcount says stands here the opposite truth: then it must not be
+// said. That nothing was charged, that something is free, and that others spent it is held against
+// every step by scene.ts.
 
 const SEARCH = "search --country x --yes -o o.csv";
 const EVERYBODY = { filters: { country: "x" } };

@@ -59,7 +59,7 @@ describe.skipIf(isLeftOut(bin !== undefined))(
       };
       const clients = Array.from({ length: 6 }, (_, name) => client(name));
       await expect.poll(() => charged, { timeout: 60_000 }).toBeGreaterThan(30);
-      // As docs/service.md says it.
+      // As docs/operate/service.md says it.
       const dump = join(tempDir(), "accounts.dump");
       const before = charged;
       await run(join(bin ?? "", "pg_dump"), ["--schema", "headcount", "-Fc", "-f", dump, url]);
@@ -101,7 +101,8 @@ describe.skipIf(isLeftOut(bin !== undefined))(
         expect.stringMatching(/^ledger\tsound\ndataset\tnone\nagainst\tsound\nhead\t/),
       ]);
       expect(sound.out + sound.err).not.toContain("only-for-this-test");
-      // The copy goes on by itself: what was stored is replayed, and what is new is charged in its books alone.
+      // The copy goes on by itself: what was stored is replayed, and what is new is charged in its
+      // books alone.
       await copy.close();
       const later = await openPostgresStore({ url: restored, now: Date.now });
       const again = await later.hold(

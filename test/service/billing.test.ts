@@ -434,7 +434,7 @@ describe("Idempotency-Key", () => {
       seed = (seed * 48_271) % 2_147_483_647;
       return seed / 2_147_483_647;
     };
-    const count = cases(300, 10_000);
+    const count = cases(60, 10_000);
     const credits = count * 4;
     const service = await start({
       onApp(app) {

@@ -10,7 +10,7 @@ watchResponses(onResponse);
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000 });
+  service = await startTestService({ people: 2_000, plan: {} });
 });
 afterAll(() => service.close());
 

@@ -11,8 +11,8 @@ import { onResponse, startTestService, type TestService } from "../support/servi
 
 watchResponses(onResponse);
 
-const BODIES = cases(20_000, 1_000_000);
-const MUTATIONS = cases(1_000, 50_000);
+const BODIES = cases(2_000, 1_000_000);
+const MUTATIONS = cases(300, 50_000);
 const SEED = Number(process.env.HEADCOUNT_SEED ?? 20_261_121);
 
 /** xorshift32: the same requests for the same seed, on every machine. */

@@ -4,6 +4,7 @@ import {
   HoldResolvedError,
   LedgerInvariantError,
   OverchargeError,
+  SoldMeanwhileError,
   StoreConflictError,
   UnknownAccountError,
 } from "../../src/service/ledger/errors.ts";
@@ -56,7 +57,7 @@ const stored: StoredReply = { status: 200, headers: {}, body: "as it was" };
 const record = (more: Partial<ReplyRecord> = {}): ReplyRecord => ({
   requestHash: "h",
   holdId: "1",
-  createdAt: NOW,
+  keptUntil: NOW + IDEMPOTENCY_TTL_MS,
   ownerAlive: true,
   origin: "key-0",
   charged: c(0),
@@ -100,6 +101,7 @@ function facts(
     ),
     budgets: new Map(budget === undefined ? [] : [["key-0", budget]]),
     refunded: new Map(more.refunded === undefined ? [] : [["1", c(more.refunded)]]),
+    owned: new Set(),
     nextHoldId: 7n,
   };
 }
@@ -161,7 +163,7 @@ describe("one request", () => {
   const dead = { ownerAlive: false };
   const nine = { balance: c(9), held: c(5) };
   const sold = pending("1", 6, { state: "posted", posted: c(6) });
-  const expired = { reply: stored, createdAt: NOW - IDEMPOTENCY_TTL_MS };
+  const expired = { reply: stored, keptUntil: NOW };
   const most = { ...grant(0), amount: c(9_000_000_000) } as MoneyRequest;
   const cases: readonly (readonly [
     what: string,
@@ -219,7 +221,7 @@ describe("one request", () => {
     ],
     [
       "a reply on its last millisecond",
-      facts(9, 0, { record: record({ ...expired, createdAt: expired.createdAt + 1 }) }),
+      facts(9, 0, { record: record({ ...expired, keptUntil: expired.keptUntil + 1 }) }),
       hold(5, { idempotency }),
       { kind: "replay", reply: stored, charged: c(0) },
     ],
@@ -524,6 +526,42 @@ describe("one request", () => {
     );
   });
 
+  describe("people who are sold", () => {
+    const people = (areNew: boolean) => ({ marks: ["a", "b"], areNew });
+    const sale = (areNew: boolean): MoneyRequest => ({
+      kind: "settle",
+      settlement: { holdId: "1", amount: c(2), people: people(areNew), reply: answer() },
+    });
+    const known = (...owned: string[]): Facts => ({
+      ...facts(9, 5, { holds: [pending("1", 5)] }),
+      owned: new Set(owned),
+    });
+
+    test("as new are refused whole where one of them is owned, and nothing is changed", () => {
+      const { outcome, writes } = one(known("b"), sale(true));
+      expect(told(outcome)).toBeInstanceOf(SoldMeanwhileError);
+      expect(Object.values(writes).flat()).toEqual([]);
+    });
+
+    test.each([
+      ["as new", sale(true), known()],
+      ["whoever they are, also again", sale(false), known("b")],
+    ])("%s are owned with the charge", (_, request, before) => {
+      const { outcome, writes } = one(before, request);
+      expect(outcome.ok).toBe(true);
+      expect(writes.owned).toEqual([
+        { mark: "a", holdId: "1" },
+        { mark: "b", holdId: "1" },
+      ]);
+    });
+
+    test("are owned no longer where the answer was lost and the charge goes back", () => {
+      const lost = facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2) })] });
+      expect(one(lost, release("1", true)).writes.disowned).toEqual(["1"]);
+      expect(one(lost, release("1")).writes.disowned).toEqual([]);
+    });
+  });
+
   test("a reply that cannot be built changes nothing", () => {
     const { outcome, writes } = one(
       facts(9, 5, { holds: [pending("1", 5)] }),
@@ -751,6 +789,7 @@ describe("a group of two accounts, two calls and shared references", () => {
       sessions: new Map([["s", free]]),
       budgets: new Map(model.budgets.map((each) => [each.origin, each])),
       refunded: model.refunded,
+      owned: new Set(),
       nextHoldId: BigInt(Math.max(6, ...model.holds.map(({ id }) => Number(id))) + 1),
     };
   }
@@ -786,7 +825,7 @@ describe("a group of two accounts, two calls and shared references", () => {
         const charged = holds.find(({ id }) => id === each.holdId)?.posted ?? c(0);
         return {
           of,
-          record: reply === undefined ? each : { ...each, reply, charged, createdAt: NOW },
+          record: reply === undefined ? each : { ...each, reply, charged },
         };
       });
     const operations = new Map(model.operations);

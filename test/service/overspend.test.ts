@@ -6,7 +6,7 @@ import { onResponse, startTestService, type TestService } from "../support/servi
 
 watchResponses(onResponse);
 
-const TRIALS = cases(12, 1_000);
+const TRIALS = cases(4, 1_000);
 const PEOPLE = 500;
 
 const running: TestService[] = [];

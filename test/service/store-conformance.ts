@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   HoldResolvedError,
   OverchargeError,
+  SoldMeanwhileError,
   StoreConflictError,
   StoreUnavailableError,
   UnknownAccountError,
@@ -957,6 +958,49 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           reply,
           charged: c(5),
         });
+      });
+
+      it("sell nobody as new whom the other has sold, and know whom either sold", async () => {
+        const other = await backend.another(now);
+        const place = { accountId: ACCOUNT, mode: "live" as const };
+        const marks = await store.people.marks(place, ["a", "b", "c"]);
+        expect(await other.people.marks(place, ["a", "b", "c"])).toEqual(marks);
+        const sell = async (by: Store, some: readonly string[], areNew: boolean) =>
+          by.settle({
+            holdId: await held(by, c(some.length)),
+            amount: c(some.length),
+            people: { marks: some, areNew },
+            reply: answer(),
+          });
+        await sell(store, marks.slice(0, 1), false);
+        await expect(sell(other, marks, true)).rejects.toBeInstanceOf(SoldMeanwhileError);
+        const both = [sell(store, marks.slice(1), true), sell(other, marks.slice(1), true)];
+        const ends = (await Promise.allSettled(both)).map(({ status }) => status).sort();
+        expect(ends).toEqual(["fulfilled", "rejected"]);
+        // Whoever has them already may buy them again, where that is what is asked.
+        await sell(other, marks.slice(0, 2), false);
+        expect([...(await other.people.owned(marks))].sort()).toEqual([...marks].sort());
+        expect((await balanceOf())[0]).toBe(c(95));
+
+        expect(await store.people.ownedByAny(["a", "z"])).toEqual(marks.slice(0, 1));
+        await other.people.disown(["a"]);
+        expect([...(await store.people.owned(marks))].sort()).toEqual(marks.slice(1).sort());
+      });
+
+      it("know whom an operator gave money back for: what was delivered is owned", async () => {
+        const place = { accountId: ACCOUNT, mode: "live" as const };
+        const marks = await store.people.marks(place, ["a"]);
+        const holdId = await held(store, c(1));
+        const people = { marks, areNew: true };
+        await store.settle({ holdId, amount: c(1), people, reply: answer() });
+        expect((await store.people.owned(marks)).size).toBe(1);
+        await store.refund(
+          (await store.entries({ accountId: ACCOUNT, limit: 1 }))[0]?.id ?? 0n,
+          undefined,
+          { note: "" },
+        );
+        // What an operator gives back was delivered all the same.
+        expect((await store.people.owned(marks)).size).toBe(1);
       });
 
       it("never void the holds of one that lives", async () => {

@@ -22,7 +22,10 @@ function must(isSo: boolean, what: string): asserts isSo {
   if (!isSo) throw new Error(what);
 }
 
-/** What must hold after every step, by the service's books, the users' journals, and what the network saw. */
+/**
+ * What must hold after every step, by the service's books, the users' journals, and what the
+ * network saw.
+ */
 export class Checks {
   readonly #play: Play;
 
@@ -57,7 +60,9 @@ export class Checks {
     else if (kind !== "resume") user.open = asked;
   }
 
-  /** A command changes no file but its own, and none where it fails; `forget` takes one person out. */
+  /**
+   * A command changes no file but its own, and none where it fails; `forget` takes one person out.
+   */
   #filesOf(
     user: Person,
     { argv, file = "", kind, who = "" }: Typed,
@@ -81,7 +86,8 @@ export class Checks {
       }
       return;
     }
-    // A disk may fail when the file has its name already, and is not told yet that it has: then it is whole.
+    // A disk may fail when the file has its name already, and is not told yet that it has: then it
+    // is whole.
     if (code !== 0 && disk !== null) for (const name of changed) this.#isWhole(user, name, say);
     else must(code === 0 || changed.length === 0, say(`${changed} are others although it failed`));
     const own =
@@ -111,7 +117,10 @@ export class Checks {
     must(isAll, say(`${ids.length} are in ${name}`));
   }
 
-  /** Each job that is done has its file, the others left theirs as it was; and those ran whose time had come. */
+  /**
+   * Each job that is done has its file, the others left theirs as it was; and those ran whose time
+   * had come.
+   */
   #ran(ended: Ended, say: Say): void {
     const { before, code, disk, stderr, stdout, typed, user } = ended;
     const { argv, jobs = [] } = typed;
@@ -209,7 +218,9 @@ export class Checks {
     must(page.credits === ids.length, say(`${page.credits} were told for ${ids.length}`));
   }
 
-  /** What jobs of a month cost is within their budget, and what agents ever bought within theirs. */
+  /**
+   * What jobs of a month cost is within their budget, and what agents ever bought within theirs.
+   */
   #withinBudget({ before, typed, user }: Ended, say: Say): void {
     const { budget, kind } = typed;
     if (budget == null) return;
@@ -263,7 +274,10 @@ export class Checks {
     must(told.profiles === most, say(`${told.profiles} were bought of ${most}`));
   }
 
-  /** What a run cost is within what was agreed to for it, and within the cap of the command that paid. */
+  /**
+   * What a run cost is within what was agreed to for it, and within the cap of the command that
+   * paid.
+   */
   #withinCaps(user: Person, { cap }: Typed, before: Before, say: Say): void {
     for (const run of user.runs()) {
       if (this.#isBlurred(user, run)) continue;
@@ -294,7 +308,10 @@ export class Checks {
     return asked === undefined ? undefined : { asked, run: user.runOf(file ?? "") };
   }
 
-  /** Nobody pays for whom he has: where he has all of a segment, it costs nothing, unless it is asked to be bought again. */
+  /**
+   * Nobody pays for whom he has: where he has all of a segment, it costs nothing, unless it is
+   * asked to be bought again.
+   */
   #boughtNothing(user: Person, { typed, versions }: Asked, before: Before, say: Say): void {
     const { argv, groups, kind, limit, owned } = typed;
     const [version = "", ...others] = versions;
@@ -312,7 +329,10 @@ export class Checks {
     must(bought.length === 0, say(`bought ${bought}, and all of the segment was owned`));
   }
 
-  /** What finished runs hold, and the one that goes on, is not paid for again where nothing was in the way. */
+  /**
+   * What finished runs hold, and the one that goes on, is not paid for again where nothing was in
+   * the way.
+   */
   #boughtTheRest(
     user: Person,
     { typed: { argv, file = "", groups, kind, owned, limit: wanted } }: Asked,
@@ -419,7 +439,10 @@ export class Checks {
     must(paid <= number(now) + uncertain, say(`${paid} were charged now`));
   }
 
-  /** A search without a bound has the segment; one with a bound has as many of its first people as that allows. */
+  /**
+   * A search without a bound has the segment; one with a bound has as many of its first people as
+   * that allows.
+   */
   #bought(
     user: Person,
     {
@@ -453,7 +476,8 @@ export class Checks {
         return ids.length <= count && ids.length >= count - members.filter(isAvoided).length;
       return isEqual(new Set(members.slice(0, count).filter((id) => !isAvoided(id))), new Set(ids));
     };
-    // Those who are new were bought, and those who are owned are beside them: under a bound both may be fewer.
+    // Those who are new were bought, and those who are owned are beside them: under a bound both
+    // may be fewer.
     const isParted = target?.kind === "search" && target.owned === "with";
     if (isParted && (limit != null || maxCredits != null)) return;
     const counts = Array.from({ length: Math.max(0, most - least + 1) }, (_, at) => least + at);
@@ -480,7 +504,8 @@ export class Checks {
       for (const id of ids) must(isNew(id), say(`${id} was owned before`));
     const bound = Math.min(cap ?? Number.POSITIVE_INFINITY, limit ?? Number.POSITIVE_INFINITY);
     const most = Math.max(bound, before.runs.get(run)?.rows ?? 0);
-    // Where the dataset moved the same command begins a run anew, and owns by then whom other runs brought since it was first given.
+    // Where the dataset moved the same command begins a run anew, and owns by then whom other runs
+    // brought since it was first given.
     const others = user.owned((other) => other !== run);
     const fresh = ids.filter((id) => isNew(id) && !others.has(id)).length;
     must(fresh <= most, say(`${fresh} new ones, within ${most}`));
@@ -574,8 +599,8 @@ export class Checks {
   }
 
   /**
-   * What replies cost that were lost for more than a day, while credits were added: the service knows their keys no more, and the balance
-   * explains too much (docs/reliability.md).
+   * What replies cost that were lost for more than a day, while credits were added: the service
+   * knows their keys no more, and the balance explains too much (docs/explanation/reliability.md).
    */
   #untold(): number {
     const { people } = this.#play;
@@ -614,7 +639,8 @@ export class Checks {
     const fresh = new Map<string, Sold>();
     for (const sold of person.sold) {
       if (sold.replayed) continue;
-      // Beyond a day the service knows no key any more: then the journal has to say that it is unsure, which `all` looks at.
+      // Beyond a day the service knows no key any more: then the journal has to say that it is
+      // unsure, which `all` looks at.
       const before = fresh.get(sold.key);
       must(
         before === undefined || sold.at - before.at >= IDEMPOTENCY_TTL_MS,

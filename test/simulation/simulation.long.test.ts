@@ -64,7 +64,7 @@ test.each(NAMED)("$name: $found", async ({ story: told }) => {
 });
 
 test("the same seed is the same story", async () => {
-  for (const told of fc.sample(story, { seed: SEED + 1, numRuns: 4 })) {
+  for (const told of fc.sample(story, { seed: SEED + 1, numRuns: 2 })) {
     expect(await stage.play(told)).toEqual(await stage.play(told));
   }
 }, 600_000);

@@ -36,8 +36,15 @@ export interface Cluster {
   close(): Promise<void>;
 }
 
-/** Real clickhouse-servers on loopback ports in one cluster named `people`; a shard's replicas are written by each insert. */
-export async function startCluster(shardCount: number, replicas = 1): Promise<Cluster> {
+/**
+ * Real clickhouse-servers on loopback ports in one cluster named `people`; a shard's replicas are written by each insert.
+ * @param queryBytes the longest statement that they take; by default their own, 256 KiB
+ */
+export async function startCluster(
+  shardCount: number,
+  replicas = 1,
+  queryBytes = 262_144,
+): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), "headcount-clickhouse-"));
   const ports: Ports[] = [];
   for (let index = 0; index < shardCount * replicas; index++) {
@@ -53,7 +60,7 @@ export async function startCluster(shardCount: number, replicas = 1): Promise<Cl
   const shards: ClusterServer[] = [];
   for (const [index, port] of ports.entries()) {
     const way = await startWay(port.http);
-    const own = server(join(folder, `server-${index}`), port, config);
+    const own = server(join(folder, `server-${index}`), port, config, queryBytes);
     const close = async (): Promise<void> => {
       way.close();
       await own.kill();
@@ -130,7 +137,7 @@ function lastWords(folder: string): string {
   return existsSync(log) ? readFileSync(log, "utf8").slice(-2_000) : "it wrote no log";
 }
 
-function server(folder: string, port: Ports, remote: string) {
+function server(folder: string, port: Ports, remote: string, queryBytes: number) {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, "config.xml");
   writeFileSync(
@@ -148,7 +155,7 @@ function server(folder: string, port: Ports, remote: string) {
   );
   writeFileSync(
     join(folder, "users.xml"),
-    `<yandex><profiles><default><max_memory_usage>4000000000</max_memory_usage></default></profiles>
+    `<yandex><profiles><default><max_memory_usage>4000000000</max_memory_usage><max_query_size>${queryBytes}</max_query_size></default></profiles>
 <users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
 <quotas><default></default></quotas></yandex>`,
   );

@@ -15,7 +15,10 @@ export interface Envelope {
   readonly credits_remaining: number;
 }
 
-/** Holds an answer against what docs/contract.md (Envelope, Limits) promises of every one of them. */
+/**
+ * Holds an answer against what docs/reference/contract.md (Envelope, Limits) promises of every one
+ * of them.
+ */
 export function expectEnvelope(answer: AnyAnswer, name: string): Envelope {
   const { body, headers, status } = answer;
   expect(headers["content-type"], name).toBe("application/json; charset=utf-8");

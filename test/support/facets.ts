@@ -4,7 +4,7 @@ import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { FACET_KEYS, type FacetKey } from "../../src/shared/contract/vocabulary.ts";
 
-/** The facet of some people, by the words of docs/contract.md and nothing clever. */
+/** The facet of some people, by the words of docs/reference/contract.md and nothing clever. */
 export function naiveFacet(
   people: readonly Person[],
   { key, least, limit, prefix }: FacetQuestion,

@@ -1,4 +1,7 @@
-/** What a page of docs says in words: blocks of code, addresses of links and marks are left out. */
+/**
+ * What a page of docs says in words: blocks of code, addresses of links, marks, and what a script
+ * wrote into it are left out.
+ */
 export interface Prose {
   readonly words: number;
   /** Words a sentence, of paragraphs and lists. */
@@ -16,6 +19,8 @@ const END = /(?<=[.!?][)"'*_`]*)\s+(?=[("'*_`[]*[\p{Lu}\p{N}`])/u;
 export function proseOf(page: string): Prose {
   const text = page
     .replace(/^( *)```[\s\S]*?^\1```/gm, "")
+    // What a script writes is not what somebody wrote.
+    .replace(/<!-- (\w+):begin -->[\s\S]*?<!-- \1:end -->/g, "")
     .replace(/<!--[\s\S]*?-->/g, "")
     .replace(/!\[[^\]]*\]\([^)]*\)/g, "")
     .replace(/\]\([^)]*\)/g, "]");

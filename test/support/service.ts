@@ -28,6 +28,8 @@ export const onResponse: ((answer: ObservedAnswer) => void)[] = [];
 
 export const SEED = 7;
 
+const ENDLESS: Partial<AccountPlan> = { perMinute: 10_000_000, perDay: 100_000_000 };
+
 export interface TestServiceOptions
   extends Omit<ServiceOptions, "engine" | "store" | "testEngine"> {
   /** People of the generated dataset; default 2,000. Companies: about one for seven. */
@@ -36,6 +38,7 @@ export interface TestServiceOptions
   readonly credits?: number | string;
   /** Simulated credits of test keys; default 10,000. */
   readonly testCredits?: number | string;
+  /** Default: calls without end, so that no test waits for a minute to be over; `{}` for the standard one. */
   readonly plan?: Partial<AccountPlan>;
   /** Instead of the generated dataset. */
   readonly engine?: Engine;
@@ -124,7 +127,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     engine: given,
     ledger: oldLedger,
     people,
-    plan,
+    plan = ENDLESS,
     testCredits,
     wrapEngine,
     wrapStore,
@@ -144,7 +147,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     const test = amount(testCredits ?? 10_000);
     if (live > 0n) await realStore.grant("default", "live", live, "test");
     if (test > 0n) await realStore.grant("default", "test", test, "test");
-    if (plan !== undefined) await realStore.setPlan("default", { ...STANDARD_PLAN, ...plan });
+    await realStore.setPlan("default", { ...STANDARD_PLAN, ...plan });
   }
   const live = await createKey(realStore, { name: "live", mode: "live", now });
   const test = await createKey(realStore, { name: "test", mode: "test", now });

@@ -1,13 +1,23 @@
 import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { asTyped } from "./as-typed.ts";
 import { freePort } from "./free-port.ts";
+import { RUN_FOLDER } from "./once-a-run.ts";
 
 const run = promisify(execFile);
 const ROOT = "/usr/lib/postgresql";
+const PASSWORD = "only-for-this-test";
 
 /** The folder with initdb and postgres, of the newest version that is installed. */
 export function postgresBinaries(): string | undefined {
@@ -50,6 +60,27 @@ export interface PostgresCluster {
   remove(): Promise<void>;
 }
 
+/** What initdb makes takes a second and is the same each time: once a run. @returns its folder, to be copied */
+async function freshData(bin: string, user: { uid?: number; gid?: number }): Promise<string> {
+  const shared = join(RUN_FOLDER, "postgres-data");
+  if (existsSync(shared)) return shared;
+
+  const making = mkdtempSync(join(RUN_FOLDER, "making-"));
+  if (user.uid !== undefined) await run("chown", [`${user.uid}:${user.gid}`, making]);
+  const [made, password] = [join(making, "data"), join(making, "password")];
+  writeFileSync(password, PASSWORD, { mode: 0o644 });
+  const initdb = asTyped`-D ${made} -U headcount -A scram-sha-256 --pwfile=${password}`;
+  const options = { ...user, cwd: making, env: { PATH: process.env.PATH ?? "", LC_ALL: "C" } };
+  await run(join(bin, "initdb"), [...initdb, "--no-sync", "-E", "UTF8"], options);
+  try {
+    renameSync(made, shared);
+  } catch (error) {
+    // Another file of tests was quicker.
+    if (!existsSync(shared)) throw error;
+  }
+  return shared;
+}
+
 /** A private cluster on a loopback port, with syncs on, in a folder of its own. */
 export async function startCluster(): Promise<PostgresCluster> {
   const bin = postgresBinaries();
@@ -58,11 +89,8 @@ export async function startCluster(): Promise<PostgresCluster> {
   const folder = mkdtempSync(join(tmpdir(), "headcount-pg-"));
   if (user.uid !== undefined) await run("chown", [`${user.uid}:${user.gid}`, folder]);
   const data = join(folder, "data");
-  const password = "only-for-this-test";
-  writeFileSync(join(folder, "password"), password, { mode: 0o644 });
   const options = { ...user, cwd: folder, env: { PATH: process.env.PATH ?? "", LC_ALL: "C" } };
-  const initdb = asTyped`-D ${data} -U headcount -A scram-sha-256 --pwfile=${join(folder, "password")}`;
-  await run(join(bin, "initdb"), [...initdb, "--no-sync", "-E", "UTF8"], options);
+  await run("cp", ["-a", await freshData(bin, user), data]);
   const port = await freePort();
   writeFileSync(
     join(data, "postgresql.auto.conf"),
@@ -122,7 +150,7 @@ export async function startCluster(): Promise<PostgresCluster> {
     }
   };
   const cluster: PostgresCluster = {
-    url: `postgres://headcount:${password}@127.0.0.1:${port}/postgres`,
+    url: `postgres://headcount:${PASSWORD}@127.0.0.1:${port}/postgres`,
     folder,
     port,
     pid,

@@ -45,11 +45,18 @@ const ownedOn = async (me: User): Promise<Row[]> =>
 
 const idsOf = (rows: readonly Row[]): Set<string> => new Set(rows.map(({ id }) => id));
 
+/** How a story is played. */
+export interface SyncStory {
+  /** Default: some dozen. */
+  readonly steps?: number;
+  /** The control: who is to be forgotten is not, which the story must notice. */
+  readonly isBroken?: boolean;
+}
+
 /**
  * One story from a seed: three machines buy, keep lists up to date (also of each other's files),
  * forget, leave out, remove and sync in any order, some
  * syncs are stopped, and files of the folder are torn. Then all sync until nobody writes.
- * @param steps default: some dozen
  * @returns what was done, a line a step
  * @throws where one owns less than the union, somebody forgotten is in a file, or is paid for twice
  */
@@ -57,11 +64,11 @@ export async function playSyncStory(
   seed: number,
   service: TestService,
   granted: number,
-  steps?: number,
+  how: SyncStory = {},
 ): Promise<readonly string[]> {
   const told: string[] = [];
   try {
-    await play(seed, service, granted, steps, (line) => told.push(line));
+    await play(seed, service, granted, how, (line) => told.push(line));
     return told;
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${told.join("\n")}`, { cause: error });
@@ -72,7 +79,7 @@ async function play(
   seed: number,
   service: TestService,
   granted: number,
-  few: number | undefined,
+  { steps: few, isBroken }: SyncStory,
   log: (line: string) => void,
 ): Promise<void> {
   const random = seeded(seed);
@@ -124,7 +131,7 @@ async function play(
       const row = rows[below(rows.length)];
       if (row === undefined) return;
       forgotten.set(row.id, row);
-      await ok(me, ["forget", below(2) === 0 ? row.id : row.network_url, "--yes"]);
+      if (!isBroken) await ok(me, ["forget", below(2) === 0 ? row.id : row.network_url, "--yes"]);
     },
     suppress: async (_, me) => {
       const rows = await ownedOn(me);

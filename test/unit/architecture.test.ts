@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 const SRC = resolve(import.meta.dirname, "../../src");
 
-/** Which storey may import which (docs/architecture.md). */
+/** Which storey may import which (docs/contributing/architecture.md). */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   shared: [],
   engine: ["shared"],
@@ -118,7 +118,8 @@ describe("who may import whom", () => {
 });
 
 describe("what touches the outside world", () => {
-  // The service and the dataset are programs of their own: they get clocks through options, and use Node's timers.
+  // The service and the dataset are programs of their own: they get clocks through options, and use
+  // Node's timers.
   const clientSide = files.filter((file) => {
     const storey = storeyOf(file);
     return (

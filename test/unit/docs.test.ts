@@ -19,8 +19,10 @@ const asks = (line: string): boolean =>
   ) && !/ (?:--yes|-y|--dry-run|--help)\b/.test(line);
 
 describe("what the pages name", () => {
-  test("docs/how-a-credit-moves.md names functions that are in the files that it names", () => {
-    const named = [...read("docs/how-a-credit-moves.md").matchAll(/`(\w+)`\s*\(([\w/-]+\.ts)\)/g)];
+  test("docs/contributing/how-a-credit-moves.md names functions that are in the files that it names", () => {
+    const named = [
+      ...read("docs/contributing/how-a-credit-moves.md").matchAll(/`(\w+)`\s*\(([\w/-]+\.ts)\)/g),
+    ];
     expect(named.length).toBeGreaterThan(10);
     const missing = named.filter(([, name, file]) => {
       const path = join("src/service", file ?? "");
@@ -29,12 +31,12 @@ describe("what the pages name", () => {
     expect(missing.map(([text]) => text)).toEqual([]);
   });
 
-  test("docs/purchase.md names classes and functions that are there", () => {
+  test("docs/contributing/purchase.md names classes and functions that are there", () => {
     const code = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".ts"))
       .map((name) => read(join("src", name)))
       .join("\n");
-    const steps = read("docs/purchase.md").split("## Safeguards")[0] ?? "";
+    const steps = read("docs/contributing/purchase.md").split("## Tests")[0] ?? "";
     const named = [...steps.matchAll(/`([A-Za-z]+(?:\.[a-z][A-Za-z]+)?)`/g)].map(
       ([, name]) => name ?? "",
     );
@@ -59,6 +61,34 @@ describe("what the pages name", () => {
     );
     const lost = pages.filter((page) => page !== "docs/README.md" && page !== "README.md");
     expect(lost.filter((page) => !linked.has(page))).toEqual([]);
+  });
+
+  /**
+   * Pages of the clone's own tools, which CI runs as such, and what other tests run as it stands.
+   */
+  const WITHOUT_EXAMPLE = new Set([
+    "CONTRIBUTING.md",
+    "docs/README.md",
+    ...["architecture", "dependencies", "site", "writing"].map(
+      (name) => `docs/contributing/${name}.md`,
+    ),
+    "docs/explanation/campaigns.md",
+    "docs/explanation/performance.md",
+    // A cluster: test/dataset/clickhouse-servers.long.test.ts.
+    "docs/operate/clickhouse.md",
+    // Its blocks are programs: test/e2e/program.long.test.ts.
+    "docs/how-to/program.md",
+  ]);
+
+  test("every page has an example that runs (test/e2e/examples.long.test.ts)", () => {
+    const bare = pages.filter((page) => !/^```sh$/m.test(read(page)));
+    expect(bare.toSorted()).toEqual([...WITHOUT_EXAMPLE].toSorted());
+  });
+
+  test("every page lies in the folder of its kind (docs/contributing/writing.md)", () => {
+    const kinds = "tutorials|how-to|operate|reference|explanation|contributing";
+    const tree = new RegExp(`^(README|CONTRIBUTING|docs/README|docs/(${kinds})/[a-z0-9-]+)\\.md$`);
+    expect(pages.filter((page) => !tree.test(page))).toEqual([]);
   });
 
   test.each(pages)("%s is read in one sitting: at most 200 lines", (page) => {
@@ -100,7 +130,7 @@ describe("what the pages name", () => {
     const wrong: string[] = [];
     for (const file of sources) {
       const text = read(join("src", file));
-      for (const [, page = ""] of text.matchAll(/\b((?:docs\/)?[a-z-]+\.md)\b/g)) {
+      for (const [, page = ""] of text.matchAll(/\b((?:docs\/(?:[a-z-]+\/)?)?[a-z0-9-]+\.md)\b/g)) {
         if (
           page.startsWith("docs/")
             ? !existsSync(join(ROOT, page))
@@ -108,9 +138,11 @@ describe("what the pages name", () => {
         )
           wrong.push(`${file}: ${page}`);
       }
-      for (const [, heading = ""] of text.matchAll(/docs\/contract\.md, ([A-Z][a-z]+)/g)) {
-        if (!new RegExp(`^## ${heading}\\b`, "m").test(read("docs/contract.md")))
-          wrong.push(`${file}: docs/contract.md, ${heading}`);
+      for (const [, heading = ""] of text.matchAll(
+        /docs\/reference\/contract\.md, ([A-Z][a-z]+)/g,
+      )) {
+        if (!new RegExp(`^## ${heading}\\b`, "m").test(read("docs/reference/contract.md")))
+          wrong.push(`${file}: docs/reference/contract.md, ${heading}`);
       }
     }
     expect(wrong).toEqual([]);

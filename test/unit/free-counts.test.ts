@@ -17,7 +17,10 @@ interface Reply {
   readonly used?: Credits;
 }
 
-/** Free counts of a service whose every answer is as many people as addresses were asked after, on a clock that sleeping moves. */
+/**
+ * Free counts of a service whose every answer is as many people as addresses were asked after, on a
+ * clock that sleeping moves.
+ */
 function counting(
   reply: (call: number, at: number) => Reply,
   more: Partial<FreeCountsOptions> & { readonly most?: number } = {},

@@ -6,14 +6,14 @@ import { proseOf } from "../support/prose.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 
 /**
- * What the pages measure at most today, and where they are to go (docs/writing.md). A bound only
- * ever falls; `air` is how much better the pages may be before it has to.
+ * What the pages measure at most today, and where they are to go (docs/contributing/writing.md). A
+ * bound only ever falls; `air` is how much better the pages may be before it has to.
  */
 const BOUNDS = {
-  "words of all pages": { most: 32_350, goal: 30_000, air: 600 },
-  "words of the longest page": { most: 1_524, goal: 1_500, air: 50 },
+  "words of all pages": { most: 30_000, goal: 30_000, air: 600 },
+  "words of the longest page": { most: 1_500, goal: 1_500, air: 50 },
   "sentences over 30 words, %": { most: 3, goal: 3, air: 0.5 },
-  "cells over 25 words": { most: 7, goal: 0, air: 3 },
+  "cells over 25 words": { most: 0, goal: 0, air: 3 },
 } as const;
 
 const pages = [

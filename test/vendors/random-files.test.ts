@@ -5,6 +5,7 @@ import { expressionsOf } from "../../src/engine/dialect/expressions.ts";
 import { summaryOf, termsOf } from "../../src/engine/dialect/terms.ts";
 import { readDialect } from "../../src/shared/dialect/read.ts";
 import { CliError } from "../../src/shared/errors.ts";
+import { cases } from "../support/campaign.ts";
 import { tempDir } from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { userOfVendor } from "../support/vendor-user.ts";
@@ -61,9 +62,13 @@ test("files by lot buy exactly, or are refused unpaid", async () => {
   expect(new Set(ends)).toEqual(new Set(["bought", "refused"]));
 });
 
-long("two hundred files more", async () => {
-  for (let seed = 1_000; seed < 1_200; seed += 1) await buysAsDrawn(seed);
-});
+long(
+  "more of them",
+  async () => {
+    for (let seed = 1_000; seed < 1_000 + cases(12, 200); seed += 1) await buysAsDrawn(seed);
+  },
+  3_600_000,
+);
 
 const JUNK: readonly unknown[] = [
   null,
@@ -149,4 +154,4 @@ test("a spoilt file that is added sends nothing", async () => {
   }
 });
 
-long("four thousand spoilt files", () => heldUp(4_000));
+long("more spoilt files", () => heldUp(cases(400, 4_000)), 3_600_000);

@@ -5,6 +5,7 @@ import { newPeopleIn } from "../../engine/purchase/ownership.ts";
 import {
   beyondFunds,
   costText,
+  elsewhereText,
   paidAgain,
   paidAgainText,
   paidTwiceText,
@@ -136,11 +137,13 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
 
 function noticeOf({ quote: offered, target, said }: HeldQuote): string | undefined {
   const [twice, uncounted] = [paidTwiceText(offered, target), uncountedText(offered, target)];
+  const elsewhere = elsewhereText(offered);
   const others = [
     ...said,
     offered.assumed,
     twice && `paid twice: ${twice}`,
     uncounted && `uncounted: ${uncounted}`,
+    elsewhere && `owned elsewhere: ${elsewhere}`,
   ];
 
   const again = paidAgainText(offered, target);

@@ -226,7 +226,7 @@ async function purchase<T>(
 function requireOfVendor({ idRows, names, vendor }: Dialect, target: Target): void {
   if (vendor === undefined) return;
   const refuse = (what: Sentence): never => {
-    const hint = "docs/vendors.md says what works";
+    const hint = "docs/how-to/vendors.md says what works";
     throw usageError(say`${vendor} cannot be ${what} yet`, hint, "not_of_vendor");
   };
 

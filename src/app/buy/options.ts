@@ -8,6 +8,7 @@ interface OutputOptions extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
   readonly csv?: "excel" | "raw" | undefined;
   readonly fields?: string | undefined;
   readonly format?: string | undefined;
+  readonly newAnywhere?: boolean | undefined;
   readonly newOnly?: boolean | undefined;
   readonly overwrite?: boolean | undefined;
   readonly withOwned?: boolean | undefined;
@@ -54,13 +55,14 @@ export function outputView(
  */
 export function narrowed(
   target: Target & { readonly kind: "search" },
-  { newOnly = false, withOwned = false }: OutputOptions,
+  { newAnywhere = false, newOnly = false, withOwned = false }: OutputOptions,
 ): Target {
-  if (!newOnly && !withOwned) return target;
-  const [fresh, beside] = [option("new_only"), option("with_owned")];
-  const one = newOnly ? fresh : beside;
+  const isFresh = newOnly || newAnywhere;
+  if (!isFresh && !withOwned) return target;
+  const [fresh, beside] = [option(newAnywhere ? "new_anywhere" : "new_only"), option("with_owned")];
+  const one = isFresh ? fresh : beside;
 
-  if (newOnly && withOwned)
+  if (isFresh && withOwned)
     throw usageError(
       say`${fresh} and ${beside} exclude each other`,
       say`${beside} buys only new people too`,
@@ -79,5 +81,6 @@ export function narrowed(
       "a sample is drawn from all of a segment",
     );
 
+  if (newAnywhere) return { ...target, owned: "without", anywhere: true };
   return { ...target, owned: newOnly ? "without" : "with" };
 }

@@ -1,7 +1,12 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { versions } from "node:process";
-import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/dialect.ts";
+import {
+  DEFAULT_DIALECT,
+  type Dialect,
+  pagingName,
+  type Seen,
+} from "../../engine/client/dialect.ts";
 import type { ProbeReport } from "../../engine/client/probe.ts";
 import type { Access } from "../../engine/client/transport.ts";
 import { untoldCosts } from "../../engine/client/types.ts";
@@ -291,14 +296,15 @@ async function probe(
 
 /** Of a vendor the file is told, and the key tried; what costs credits, or may, is left alone. */
 async function probeVendor(
-  { name, baseUrl, apiKey, keySource, vendor = "", asking, dialect }: Parameters<typeof probe>[0],
+  target: Parameters<typeof probe>[0],
   context: Context,
   add: Add,
 ): Promise<void> {
+  const { name, baseUrl, apiKey, keySource, vendor = "", asking, dialect, heeded } = target;
   const { now, env } = context;
   const key = { shown: keyPrefix(apiKey), source: keySource };
   try {
-    const [{ ownFile }, { createDialectClient }] = await Promise.all([
+    const [{ heededBy, keepHeeded, ownFile }, { createDialectClient }] = await Promise.all([
       import("../vendors.ts"),
       import("../../engine/dialect/client.ts"),
     ]);
@@ -307,7 +313,11 @@ async function probeVendor(
     add(service("Dialect", "ok", `${file.name}, ${from}, ${copyText(digest, text)}`));
 
     const options = { baseUrl, apiKey, dialect, now, env, asking };
-    const client = createDialectClient(file, options, { copy: vendor, isProbe: true });
+    let kept = Promise.resolve();
+    const onSeen = (seen: Seen): void => {
+      kept = kept.then(() => keepHeeded(seen, { name, file: vendor }, context));
+    };
+    const client = createDialectClient(file, options, { copy: vendor, isProbe: true, onSeen });
     try {
       const { balance } = await client.account(context.interrupted);
       const left = balance === undefined ? "" : `; balance ${formatCreditsGrouped(balance)}`;
@@ -315,8 +325,10 @@ async function probeVendor(
       const { path } = account ?? free ?? {};
       if (path === undefined) add(service("Service", "skip", "its file has no free call"));
       else add(service("Service", "ok", `${path} took the key, free${left}`));
-      await tryNames(client.tryNames(context.interrupted), add);
+      const known = heededBy(heeded, vendor, now());
+      await tryNames(client.tryNames(context.interrupted), known, add);
     } finally {
+      await kept;
       await client.close();
     }
 
@@ -341,15 +353,28 @@ const copyText = (digest: string, text: string): string =>
   `${counted(Buffer.byteLength(text), "byte")}, SHA-256 ${digest.slice(0, 12)}…`;
 
 /** What was looked at, and no more: an index finds nobody by a field that it has not, too. */
-async function tryNames(trying: Promise<Names | undefined>, add: Add): Promise<void> {
+async function tryNames(
+  trying: Promise<Names | undefined>,
+  seen: readonly string[],
+  add: Add,
+): Promise<void> {
   try {
     const names = await trying;
-    if (names === undefined)
-      return add(service("Filters", "skip", "not tried: no count is free there"));
-    const { nobody, untried } = names;
+    if (names === undefined) {
+      const known = seen.length === 0 ? "" : `; purchases tried ${seen.join(", ")}`;
+      return add(service("Filters", "skip", `not tried: no count is free there${known}`));
+    }
+
+    const { nobody, untried, words, unknown } = names;
     const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
     const found = "found nobody by a value that nobody has, or refused it: none is passed over";
     add(service("Filters", "ok", `${counted(nobody.length, "name")} ${found}${rest}`));
+
+    const many = counted(words, "word");
+    if (unknown.length > 0) {
+      const what = `${unknown.length} of ${many} find nobody: ${unknown.join(", ")}`;
+      add(service("Words", "warn", what, "the vendor may spell them otherwise than the file"));
+    } else if (words > 0) add(service("Words", "ok", `${many} find somebody, each by itself`));
   } catch (error) {
     add(failedCheck(service, "Filters", error));
   }

@@ -74,7 +74,8 @@ interface Shared
 }
 
 /**
- * Reads a file of jobs (docs/jobs.md). A job that breaks a rule does not hide the others.
+ * Reads a file of jobs (docs/reference/jobs-file.md). A job that breaks a rule does not hide the
+ * others.
  * @throws CliError exit 2, with line and column, where the file as a whole cannot be used
  */
 export async function readJobs(context: Context, word: string | undefined): Promise<JobsFile> {

@@ -14,7 +14,7 @@ import { lastTime } from "./schedule.ts";
 
 /**
  * How a job went: a line of its log, what `notify` gets,
- * and what `jobs status` reads (docs/jobs.md, "Log").
+ * and what `jobs status` reads (docs/reference/jobs-file.md, "Log").
  */
 export type RunOutcome = Of<typeof outcome>;
 

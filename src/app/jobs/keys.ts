@@ -165,6 +165,7 @@ export const KEYS = {
   ),
   seed: key(number(0, Number.MAX_SAFE_INTEGER), "draw a sample again", "search"),
   new_only: key(flag, "buy only whom you do not own", "search"),
+  new_anywhere: key(flag, "the same, and nobody whom you own from another service", "search"),
   with_owned: key(flag, "the same, and write those you own beside them", "search"),
   all: key(flag, "buy without any filter: the whole dataset, up to limit or max_credits", "search"),
   verify_fields: key(

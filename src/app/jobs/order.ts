@@ -121,7 +121,11 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
     ...rowsOf(job),
     target: narrowed(
       { ...segment, ...drawn },
-      { newOnly: values.new_only, withOwned: values.with_owned },
+      {
+        newAnywhere: values.new_anywhere,
+        newOnly: values.new_only,
+        withOwned: values.with_owned,
+      },
     ),
     ...outputGuard({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
     limit,

@@ -51,6 +51,8 @@ export interface Looking {
   readonly named?: ReadonlySet<string> | undefined;
   /** Whether who is new must be found by filters: no sketch is asked. */
   readonly byFilters?: boolean;
+  /** People who are owned from other services: only their addresses tell whether they are there. */
+  readonly elsewhere?: readonly OwnedPerson[];
 }
 
 /**
@@ -68,6 +70,7 @@ export async function lookInto(
     isTried = false,
     isMeasured = false,
     byFilters = false,
+    elsewhere: others = [],
     named,
   }: Looking,
 ): Promise<Sight> {
@@ -81,7 +84,7 @@ export async function lookInto(
 
   const elsewhere = (): readonly string[] =>
     library === undefined ? [] : identitiesIn(library.database);
-  const isAlone = library === undefined || byFilters;
+  const isAlone = library === undefined || byFilters || others.length > 0;
   const begun = counts.calls;
   const ids = named ?? (isAlone ? undefined : await counts.ids(filters));
   const byIds = ids && {
@@ -103,8 +106,13 @@ export async function lookInto(
   if (bySketch === undefined && isTried) await requireSound(filters, counts);
 
   // Most sketches need nobody's record.
+  const strangers = others.map((person) => {
+    return { ...memberOf(person, undefined), identity: `@${person.values.network_url_address}` };
+  });
   let members =
-    bySketch === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
+    bySketch === undefined
+      ? [...membersOf(identities), ...membersOf(beside()), ...strangers]
+      : undefined;
   const sight = bySketch ?? (await lookFor(filters, members ?? [], counts));
   const likeness =
     members !== undefined && isMeasured

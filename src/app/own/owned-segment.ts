@@ -30,7 +30,7 @@ import {
   soundly,
   spoken,
 } from "./look.ts";
-import type { OwnedPeople } from "./owned-people.ts";
+import type { Elsewhere, OwnedPeople } from "./owned-people.ts";
 
 export interface LookBounds {
   readonly maxCalls: number;
@@ -64,11 +64,14 @@ export interface Whole {
    * Owned people whose records say that they are in it; undefined where only new ones are bought.
    */
   readonly records?: number | undefined;
+  /** Whether whoever is owned from another service counts as owned, and who that is. */
+  readonly anywhere?: true;
+  readonly elsewhere?: readonly Elsewhere[];
 }
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
-/** What the library and free counts say of a segment (docs/new-only.md). */
+/** What the library and free counts say of a segment (docs/how-to/new-only.md). */
 export class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
   readonly #whole: Whole;
@@ -105,7 +108,8 @@ export class OwnedSegment implements Ownership {
     if (!narrowed) return this.#glance(total, counts);
 
     return sound(async () => {
-      const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
+      const isAnybodys = this.#people.library !== undefined || this.#elsewhere.length > 0;
+      const sight = await this.#sight(counts, isAnybodys && total > 0);
       this.#warn(sight);
 
       // What was counted so far, and once more in the end.
@@ -315,7 +319,11 @@ export class OwnedSegment implements Ownership {
     return { parts: [{ ...filters, network_url: rest }], counts: [count] };
   }
 
-  before: Ownership["before"] = (...of) => this.#people.rowsBefore(...of);
+  before: Ownership["before"] = (run, page) => this.#people.rowsBefore(run, page, this.#elsewhere);
+
+  get #elsewhere(): readonly Elsewhere[] {
+    return this.#whole.elsewhere ?? [];
+  }
 
   async certify({ plan: { target } }: RunReader): Promise<Sentence | undefined> {
     // So many of each are wanted, not all.
@@ -371,7 +379,19 @@ export class OwnedSegment implements Ownership {
   #lookInto(people: readonly string[], how: Omit<Looking, "account" | "library">): Promise<Sight> {
     const { account, library } = this.#people;
     const named = this.#whole.named && new Set(this.#whole.named);
-    return lookInto(this.#segment, people, { account, library, named, ...how });
+    const elsewhere = this.#elsewhere.flatMap((each) => each.people);
+    const looking = { account, library, named, elsewhere, ...how };
+
+    return lookInto(this.#segment, people, looking).catch((error: unknown) => {
+      const { vendor } = this.#deps.seller.client.dialect;
+      const isUnasked = error instanceof CliError && error.code === "no_such_filter";
+      if (vendor === undefined || elsewhere.length === 0 || !isUnasked) throw error;
+      throw usageError(
+        `${vendor} finds nobody by a profile address, and only that tells who is owned elsewhere`,
+        say`${option("new_only")} leaves out whom you own from it`,
+        error.code,
+      );
+    });
   }
 
   #matching() {

@@ -2,7 +2,7 @@ import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
 import type { Ownership } from "../../engine/purchase/ownership.ts";
 import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
 import { checkedFilters } from "../../shared/filters.ts";
-import { OwnedPeople } from "./owned-people.ts";
+import { type Elsewhere, OwnedPeople } from "./owned-people.ts";
 import type { LookBounds, Whole } from "./owned-segment.ts";
 
 /** What a target is the people of, whole; undefined where no filter says it. */
@@ -21,6 +21,16 @@ function wholeOf(target: Target): Whole | undefined {
 const recordsOf = ({ filters, beside = [] }: Whole, people: OwnedPeople): number =>
   [filters, ...beside].reduce((sum, each) => sum + people.count(checkedFilters(each).canonical), 0);
 
+/** Of several companies, and of people by their ids, no filters say who else it is. */
+const elsewhereOf = async (
+  { filters, beside = [], named, staff }: Whole,
+  people: OwnedPeople,
+  isRead: boolean,
+): Promise<readonly Elsewhere[]> =>
+  beside.length > 0 || (named ?? staff) !== undefined
+    ? []
+    : await people.elsewhere(checkedFilters(filters).canonical, isRead);
+
 /** Of a segment that is bought as it is, and of which no record tells that somebody is owned. */
 const nobodyIn = (people: OwnedPeople): Ownership => ({
   look: async (total) => {
@@ -37,6 +47,20 @@ const nobodyIn = (people: OwnedPeople): Ownership => ({
   before: (...of) => people.rowsBefore(...of),
   certify: async () => undefined,
   beside: async function* () {},
+});
+
+/** With whom it says to be owned elsewhere: of a segment that is one, and by its filters. */
+const beside = (ownership: Ownership, elsewhere: readonly Elsewhere[]): Ownership => ({
+  look: async (...of) => {
+    const share = await ownership.look(...of);
+    const others = elsewhere.map(({ service, addresses }) => {
+      return { service, people: addresses.length };
+    });
+    return share && { ...share, elsewhere: others };
+  },
+  before: (...of) => ownership.before(...of),
+  certify: (run) => ownership.certify(run),
+  beside: (...of) => ownership.beside(...of),
 });
 
 /** Opened once, when it is first asked for. */
@@ -57,13 +81,21 @@ export function ownershipOf(
 
       const segment = opened.then(async (people) => {
         const records = isNarrowed(target) ? undefined : recordsOf(whole, people);
+        const isAnywhere = whole.anywhere === true;
+        const elsewhere = await elsewhereOf(whole, people, isAnywhere);
+        const said = (ownership: Ownership): Ownership =>
+          isAnywhere || elsewhere.length === 0 ? ownership : beside(ownership, elsewhere);
+
         const { idRows } = deps.seller.client.dialect;
         // Ids tell also of whom no record does.
         if (records === 0 && (idRows === undefined || people.library === undefined))
-          return nobodyIn(people);
+          return said(nobodyIn(people));
         // Who looks for people among others loads how that is done.
         const { OwnedSegment } = await import("./owned-segment.ts");
-        return new OwnedSegment({ ...whole, records }, bounds, people, deps);
+        const others = isAnywhere ? elsewhere : [];
+        return said(
+          new OwnedSegment({ ...whole, records, elsewhere: others }, bounds, people, deps),
+        );
       });
       // A quote is right without it; buying only the new ones is not.
       return isNarrowed(target) ? segment : segment.catch(() => undefined);

@@ -44,6 +44,7 @@ export function readSampling({
 }
 
 export interface NewOnlyFlags {
+  readonly newAnywhere?: boolean;
   readonly newOnly?: boolean;
   readonly withOwned?: boolean;
   readonly maxCalls?: number;

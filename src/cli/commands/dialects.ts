@@ -21,6 +21,7 @@ import { summaryOf } from "../../engine/dialect/terms.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
+import { paidCall } from "../../shared/dialect/shape.ts";
 import { failed, usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
 import type { Command, GlobalOptions } from "../options.ts";
@@ -29,17 +30,19 @@ import { type LoginOptions, logIn } from "./login.ts";
 
 interface AddOptions extends LoginOptions {
   readonly dialect?: string;
+  readonly price?: string;
 }
 
 export function registerDialects(connections: Command, context: Context): void {
   connections
     .command("add")
     .description(
-      "add a vendor whose file says how it is asked; asks for its key (docs/vendors.md). " +
+      "add a vendor whose file says how it is asked; asks for its key (docs/how-to/vendors.md). " +
         "--base-url puts another address in place of the file's",
     )
     .argument("<name>", "name of the connection")
     .requiredOption("--dialect <name|file>", "a vendor's file: its name, or a path of your own")
+    .option("--price <credits>", "what a person costs by your plan, in place of the file's price")
     .option("--key-stdin", "read the key from stdin instead of asking for it")
     .option("--insecure-storage", "keep the key in a file (mode 0600) instead of the keychain")
     .examples(`
@@ -79,6 +82,21 @@ async function vendorBy(word: string, context: Context): Promise<Vendor> {
   return vendorOf(text, word);
 }
 
+/**
+ * The same file with another price of a person, as prices differ by plan: its copy has it.
+ * @throws CliError exit 2 for what is no amount
+ */
+function pricedAt({ file }: Vendor, credits: string): Promise<Vendor> {
+  const { calls } = file;
+  const name = calls.read === undefined ? "search" : "read";
+  const call = paidCall(file);
+  // No page told it, so it has no day.
+  const { read: _, ...price } = call.price ?? { per: "row" as const };
+  const paid = { ...call, price: { ...price, credits } };
+  const text = JSON.stringify({ ...file, calls: { ...calls, [name]: paid } }, null, 2);
+  return vendorOf(text, `--price ${echo(credits)}`);
+}
+
 async function add(
   { options, printer, context }: Desk<AddOptions>,
   nameGiven: string,
@@ -87,7 +105,8 @@ async function add(
   if (name === SAMPLE)
     throw usageError('"sample" is built in', "choose another name", "reserved_name");
 
-  const vendor = await vendorBy(options.dialect ?? "", context);
+  const given = await vendorBy(options.dialect ?? "", context);
+  const vendor = options.price === undefined ? given : await pricedAt(given, options.price);
   const { file, digest } = vendor;
   const baseUrl = baseUrlText(parseBaseUrl(options.baseUrl ?? file.base));
   const copy = await keepVendor(vendor, context);
@@ -125,7 +144,9 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
   printer.note(`  ${person} credits by the ${per}, ${counting}${how}${where}`);
   printer.note(`  filters: ${filters.join(", ")}`);
   if (why !== null) printer.note(`  cannot: ${why}`);
-  printer.note("  cannot: --new-only, --sample, refresh, count --by, several segments at once");
+  // Who is owned, and who is there at all, ids tell that are found first.
+  const byIds = stages === 2 ? "" : "--new-only, --sample, --ids, read, refresh, ";
+  printer.note(`  cannot: ${byIds}count --by, several segments at once`);
 }
 
 async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {

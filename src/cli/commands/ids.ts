@@ -23,6 +23,7 @@ const OF_PURCHASES = {
   csv: "csv",
   limit: "limit",
   sample: "sample",
+  newAnywhere: "new_anywhere",
   newOnly: "new_only",
   withOwned: "with_owned",
   dryRun: "dry_run",

@@ -90,7 +90,7 @@ export function register(parent: Command, context: Context): void {
   $ headcount -c sample mcp --max-credits 500/day < /dev/null
   $ headcount mcp install claude --max-credits 500
 
-See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`)
+See docs/how-to/agents.md for the tools, the cap, and how to make a key that cannot spend more.`)
     .does((options: McpOptions) => serve(options, context));
 
   addCapOptions(

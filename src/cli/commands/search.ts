@@ -46,6 +46,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
 
   addExceptOption(addFilterOptions(command));
   addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
+    .option("--new-anywhere", "as --new-only, and nobody whom you own from another service")
     .option("--with-owned", "as --new-only, and write those you own beside them at 0 credits")
     .option("--ids <file>", "buy nobody: write the ids that a vendor finds for nothing")
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")

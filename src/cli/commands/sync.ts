@@ -41,7 +41,7 @@ export function register(program: Command, context: Context): void {
 
 The folder is any that several machines see: a share, a volume, a mounted bucket. Whoever has its
 key can read everybody in it. API keys, connections, jobs and paths never travel.
-See also: docs/sync.md`)
+See also: docs/how-to/sync.md`)
     .does(atDesk(context, run));
 }
 

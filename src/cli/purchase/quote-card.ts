@@ -2,6 +2,7 @@ import { STOPPED_AT } from "../../engine/purchase/failures.ts";
 import { isNewOnly, leastOrMost } from "../../engine/purchase/owned.ts";
 import {
   costText,
+  elsewhereText,
   newPriceText,
   paidTwiceText,
   type Quote,
@@ -37,6 +38,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
       ? ["matches", count]
       : [many, target.kind === "enrich" || matches === null ? count : `${most}${count}`],
     ...ownedEntries(quote, target),
+    ["owned elsewhere", elsewhereText(quote)],
     [
       target.kind === "enrich" ? "companies owned" : "kept already",
       quote.kept === 0 ? undefined : grouped(quote.kept),

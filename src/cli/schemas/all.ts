@@ -270,7 +270,10 @@ const BUYING = {
 
 const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };
 
-/** What each command prints with `--json`: the contract that docs/json.md tells and tests hold. */
+/**
+ * What each command prints with `--json`: the contract that docs/reference/json.md tells and tests
+ * hold.
+ */
 export const DESCRIBED: ReadonlyMap<string, s.Schema> = new Map(
   Object.entries<s.Schema>(ALL).sort(([a], [b]) => (a < b ? -1 : 1)),
 );

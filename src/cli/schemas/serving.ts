@@ -51,6 +51,7 @@ const plan = s.object({
     s.maybe(s.wholeNumberShape),
     "counts of fewer people are bounded; null: none are",
   ),
+  keep_days: s.said(s.wholeNumberShape, "for so long the rows of a purchase on the page are kept"),
   costs: s.object(
     s.each(
       s.creditsShape,

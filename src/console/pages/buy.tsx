@@ -3,9 +3,24 @@ import { useEffect } from "preact/hooks";
 import type { ExportAnswer, QuoteAnswer } from "../../service/console/segment.ts";
 import { ApiError, api, reasonOf } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
-import { chosenFilters, count, go, mode, place, recount, refreshMe, useInquiry } from "../state.ts";
-import { Alert, Button, Dialog, DialogButtons, FactTable, Text } from "./parts.tsx";
+import {
+  chosenFilters,
+  count,
+  go,
+  mode,
+  owned,
+  owns,
+  place,
+  recount,
+  refreshMe,
+  useInquiry,
+} from "../state.ts";
+import { Alert, Button, Choice, Dialog, DialogButtons, FactTable, Text } from "./parts.tsx";
 
+const WHOM = [
+  ["new", "new people alone"],
+  ["all", "all of them, also those you own"],
+] as const;
 const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
 
 /** What it costs, bound for ten minutes; the button says the number that is charged, or less. */
@@ -13,7 +28,8 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   const [first, problem, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
   const text = first.value.trim();
   const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
-  const wanted = { filters: chosenFilters.value, mode: mode.value };
+  const who = useSignal<"new" | "all">("new");
+  const wanted = { filters: chosenFilters.value, mode: mode.value, who: who.value };
   const question = isNumber
     ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) })
     : undefined;
@@ -62,13 +78,15 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   const wrong = isNumber
     ? problem.value || (error === undefined ? "" : reasonOf(error))
     : NOT_WHOLE;
-  const all = count.value === undefined ? "all" : `all ${figure(count.value.count)}`;
+  const every = (who.value === "new" ? owned.value?.new : undefined) ?? count.value?.count;
+  const all = every === undefined ? "all" : `all ${figure(every)}`;
   const offer =
     now && `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`;
 
   return (
     <Dialog title="Buy" onClose={onClose}>
       <p class="soft">{inWords(chosenFilters.value)}</p>
+      {owns.value ? <Choice name="Whom" chosen={who} options={WHOM} /> : null}
       <Text label="How many" placeholder={all} inputMode="numeric" text={first} />
       {now === undefined ? (
         <p class="soft">{wrong === "" ? "…" : ""}</p>
@@ -99,6 +117,7 @@ const QuoteFacts = ({ quote: now, goOn }: QuoteFactsProps) => (
     <FactTable
       rows={[
         ["Matches", figure(now.count)],
+        ...(now.owned ? [["You own", figure(now.owned)] as const] : []),
         ["To buy", amount(now.profiles, "profile")],
         ["Credits", figure(now.credits)],
         [
@@ -109,7 +128,10 @@ const QuoteFacts = ({ quote: now, goOn }: QuoteFactsProps) => (
         ["Price holds until", new Date(now.expires).toLocaleTimeString()],
       ]}
     />
-    <BoughtBefore quote={now} goOn={goOn} />
+    {now.only_new && now.new === null ? (
+      <p class="soft">At most so many: whoever you own is left out and costs nothing.</p>
+    ) : null}
+    {now.only_new ? null : <BoughtBefore quote={now} goOn={goOn} />}
     {now.allowed ? null : (
       <p class="problem">
         {now.bound_by === "key"

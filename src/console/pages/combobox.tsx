@@ -141,7 +141,7 @@ const Options = ({ active, choose, hidden, id, name, options }: OptionsProps) =>
     class="options"
   >
     {options.map(({ count, value }, index) => (
-      // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; options have no focus
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose, options have none
       <div
         key={value}
         id={`${id}-${index}`}

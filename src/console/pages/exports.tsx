@@ -10,10 +10,11 @@ import {
   inWords,
   refreshCommand,
   searchCommand,
+  whoOf,
 } from "../segment.ts";
 import { fail, go, may, me, mode, place, refreshMe } from "../state.ts";
 import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
-import { People } from "./people.tsx";
+import { ExportPeople } from "./people.tsx";
 
 const POLL_MS = 2_000;
 
@@ -38,8 +39,9 @@ export function ExportsPage() {
     <>
       <h1>Exports</h1>
       <p class="soft">
-        Closing this page does not stop a purchase. What was paid for is kept for 24 hours: a
-        download that broke is begun again for nothing.
+        Closing this page does not stop a purchase. What is bought is kept for{" "}
+        {amount(me.value?.plan.keep_days ?? 1, "day")}: a download that broke is begun again for
+        nothing.
       </p>
       <p class="hidden" role="status">
         {stateInWords(items)}
@@ -85,6 +87,7 @@ interface ExportCardProps {
 
 function ExportCard({ act, isAlone, item }: ExportCardProps) {
   const {
+    by,
     credits,
     credits_left,
     filters,
@@ -109,13 +112,13 @@ function ExportCard({ act, isAlone, item }: ExportCardProps) {
           title={<h2>{inWords(filters)}</h2>}
           beside={<span class={`badge ${state}`}>{STATES[state]}</span>}
         />
-        <progress max={profiles} value={rows} aria-label="Profiles bought" />
+        <progress max={Math.max(1, profiles)} value={rows} aria-label="Profiles bought" />
         <p>
           {figure(rows)} of {amount(profiles, "profile")} for {amount(credits, "credit")}
           {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
         </p>
         <p class="soft">
-          Begun {new Date(item.made).toLocaleString()} ·{" "}
+          Begun {new Date(item.made).toLocaleString()} by {whoOf(by)} ·{" "}
           {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
         </p>
         {kept && isShort && price !== price_agreed ? (
@@ -159,7 +162,9 @@ function ExportCard({ act, isAlone, item }: ExportCardProps) {
           )}
         </details>
       </section>
-      {isAlone && isThere && may.value.buy ? <People key={`${id} ${rows}`} item={item} /> : null}
+      {isAlone && isThere && may.value.buy ? (
+        <ExportPeople key={`${id} ${rows}`} item={item} />
+      ) : null}
     </>
   );
 }

@@ -10,15 +10,13 @@ const PAUSE_MS = 120;
 
 export function FilterForm() {
   const set = Object.keys(chosenFilters.value).length;
+  const folds = openFolds();
   return (
     <SubmitForm class="filters" aria-label="Filters" act={() => undefined}>
       {FOLDS.map(({ keys, name }, index) => {
         const used = keys.filter((key) => chosenFilters.value[key] !== undefined).length;
         return (
-          <details
-            key={name}
-            open={index < (matchMedia("(max-width: 900px)").matches ? 1 : 2) || used > 0}
-          >
+          <details key={name} open={index < folds || (folds > 0 && used > 0)}>
             <summary>
               {name}
               {used === 0 ? null : <span class="badge">{used} set</span>}
@@ -37,6 +35,12 @@ export function FilterForm() {
       />
     </SubmitForm>
   );
+}
+
+/** On a phone the number and the price come first, and all filters are folded. */
+function openFolds(): number {
+  const isWithin = (width: number) => matchMedia(`(max-width: ${width}px)`).matches;
+  return isWithin(600) ? 0 : isWithin(900) ? 1 : 2;
 }
 
 function Field({ filterKey }: { readonly filterKey: FilterKey }) {

@@ -68,7 +68,7 @@ export const Absent = ({
 
 interface CardProps {
   readonly id: string;
-  readonly title: string;
+  readonly title: ComponentChildren;
   readonly beside?: ComponentChildren;
   readonly children: ComponentChildren;
 }

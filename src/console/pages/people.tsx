@@ -1,6 +1,7 @@
 import { type Signal, signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { PeopleAnswer } from "../../service/console/files.ts";
+import type { OwnedPeopleAnswer } from "../../service/console/owned.ts";
 import type { ExportAnswer } from "../../service/console/segment.ts";
 import { NUMBER_FIELDS, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
 import { api } from "../api.ts";
@@ -14,8 +15,8 @@ import {
   rowsIn,
   type Sorting,
 } from "../people.ts";
-import { amount, figure, labelOf } from "../segment.ts";
-import { fail } from "../state.ts";
+import { amount, figure, labelOf, TOO_MANY } from "../segment.ts";
+import { fail, may, segment } from "../state.ts";
 import { Button, Card, Text } from "./parts.tsx";
 
 /** Of every row, its line among it: 2.25rem, in pixels. */
@@ -35,8 +36,10 @@ const columns = signal<readonly Field[]>([
   "network_url",
 ]);
 
-/** Pages of an export, each asked for once, and no more than two at a time. */
-function usePages(id: string, { pages }: Extent) {
+type GetPage = (page: number, signal: AbortSignal) => Promise<readonly Person[]>;
+
+/** Pages of people, each asked for once, and no more than two at a time. */
+function usePages(get: GetPage, { pages }: Extent) {
   const fetched = useSignal<FetchedPages>(new Map());
   const asked = useRef(new Map<number, Promise<void>>());
   const turn = useRef(new AbortController());
@@ -47,8 +50,8 @@ function usePages(id: string, { pages }: Extent) {
     if (known !== undefined) return known;
 
     const { signal } = turn.current;
-    const coming = api<PeopleAnswer>("GET", `/exports/${id}/people/${page}`, undefined, signal)
-      .then(({ people }) => {
+    const coming = get(page, signal)
+      .then((people) => {
         fetched.value = new Map(fetched.value).set(page, people);
       })
       .catch((error: unknown) => {
@@ -68,10 +71,69 @@ function usePages(id: string, { pages }: Extent) {
   return { fetched, fetchPage, fetchAll };
 }
 
-/** The people of an export: in rows of which only those in sight are there. */
-export function People({ item }: { readonly item: ExportAnswer }) {
-  const extent: Extent = { pages: item.pages, perPage: item.per_page, rows: item.rows };
-  const { fetched, fetchAll, fetchPage } = usePages(item.id, extent);
+/** The people of an export. */
+export const ExportPeople = ({ item }: { readonly item: ExportAnswer }) => (
+  <People
+    extent={{ pages: item.pages, perPage: item.per_page, rows: item.rows }}
+    get={async (page, signal) => {
+      const path = `/exports/${item.id}/people/${page}`;
+      return (await api<PeopleAnswer>("GET", path, undefined, signal)).people;
+    }}
+  />
+);
+
+const NO_ROW = "bought by a program, or kept no longer";
+
+/** Rows as they were bought, as far as they are kept. */
+export function OwnedRows() {
+  const answer = useSignal<OwnedPeopleAnswer | undefined>(undefined);
+  useEffect(() => {
+    if (!may.value.buy) return;
+    const turn = new AbortController();
+    api<OwnedPeopleAnswer>("POST", "/owned/people", JSON.parse(segment.value), turn.signal)
+      .then((next) => (answer.value = next))
+      .catch(fail);
+    return () => turn.abort();
+  }, []);
+
+  const { owned: all, people } = answer.value ?? { owned: undefined, people: [] };
+  const hidden = (all ?? 0) - people.length;
+  return (
+    <>
+      {all === undefined || all === null || hidden > 0 || people.length === 0 ? (
+        <Card id="owned" title="Owned people">
+          <p>
+            {!may.value.buy
+              ? "Rows are shown to whoever may buy."
+              : all === undefined
+                ? "…"
+                : all === null
+                  ? TOO_MANY
+                  : all === 0
+                    ? "Nobody of this segment is owned yet."
+                    : `${amount(hidden, "person has", "people have")} no row here: ${NO_ROW}.`}
+          </p>
+        </Card>
+      ) : null}
+      {people.length === 0 ? null : (
+        <People
+          key={people.length}
+          extent={{ pages: 1, perPage: people.length, rows: people.length }}
+          get={async () => people}
+        />
+      )}
+    </>
+  );
+}
+
+interface PeopleProps {
+  readonly extent: Extent;
+  readonly get: GetPage;
+}
+
+/** In rows of which only those in sight are there. */
+export function People({ extent, get }: PeopleProps) {
+  const { fetched, fetchAll, fetchPage } = usePages(get, extent);
   const words = useSignal("");
   const sorting = useSignal<Sorting | undefined>(undefined);
   const said = useSignal("");

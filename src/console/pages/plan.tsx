@@ -20,6 +20,7 @@ export function PlanPage() {
             ["Calls a minute", figure(plan.per_minute)],
             ["Calls a day", figure(plan.per_day)],
             ["Counts that are bounded", small],
+            ["Rows of a purchase are kept, days", figure(plan.keep_days)],
             ...Object.entries(plan.costs).map(
               ([call, cost]) =>
                 [

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import type { CountAnswer } from "../../service/console/segment.ts";
 import {
   type CountTold,
   type FreeAnswers,
@@ -12,13 +13,23 @@ import { FACET_KEYS, type FilterKey } from "../../shared/contract/vocabulary.ts"
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
-import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
+import {
+  amount,
+  figure,
+  filterValues,
+  inWords,
+  labelOf,
+  ownedInWords,
+  withValues,
+} from "../segment.ts";
 import {
   chosenFilters,
   count,
   counting,
   may,
   mode,
+  owned,
+  place,
   segment,
   setFilters,
   uncounted,
@@ -28,7 +39,10 @@ import {
 import { BuyDrawer } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
+import { NewPeople, Tabs } from "./owned.tsx";
 import { Button, Card, Choice } from "./parts.tsx";
+import { OwnedRows } from "./people.tsx";
+import { SaveSegment } from "./saved.tsx";
 
 export function SegmentPage() {
   // What is bought is the segment that was priced: another one closes the dialog.
@@ -37,10 +51,20 @@ export function SegmentPage() {
     <div class="segment">
       <h1 class="hidden">Segment</h1>
       <CountCard onBuy={() => (buying.value = segment.value)} />
+      <Tabs />
       <FilterForm />
       <div class="column">
-        <Breakdown />
-        <Copy />
+        {place.value.tab === "owned" ? (
+          <OwnedRows key={segment.value} />
+        ) : place.value.tab === "new" ? (
+          <NewPeople />
+        ) : (
+          <>
+            <Breakdown />
+            <SaveSegment />
+            <Copy />
+          </>
+        )}
       </div>
       {buying.value === segment.value ? (
         <BuyDrawer onClose={() => (buying.value = undefined)} />
@@ -84,20 +108,46 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
             <Amiss of={segment.value} answer={answer} />
           ) : (
             <>
-              <p>
-                At most <b>{amount(answer.credits, "credit")}</b>
-                <br />
-                {answer.balance_after >= 0
-                  ? `${amount(answer.balance_after, "credit")} left afterwards`
-                  : `${amount(-answer.balance_after, "credit")} too few`}
-              </p>
+              <Price answer={answer} />
               {answer.unmatched?.length ? <Amiss of={segment.value} answer={answer} /> : null}
             </>
           )}
-          {may.value.buy ? <Button look="main" disabled={isEmpty} act={onBuy} text="Buy…" /> : null}
+          {may.value.buy ? (
+            <Button look="main" disabled={isEmpty} act={onBuy} text={offerOf()} />
+          ) : null}
         </div>
       )}
     </section>
+  );
+}
+
+/** What is bought of it: the new people, where some of it are owned. */
+function offerOf(): string {
+  const mine = owned.value;
+  if (!mine?.owned || mine.new === null) return "Buy…";
+  return mine.new === 0 ? "Buy again…" : `Buy the other ${figure(mine.new)}…`;
+}
+
+/** Of the new people, where it is known that some are owned; else of all. */
+function Price({ answer }: { readonly answer: CountAnswer }) {
+  const mine = owned.value;
+  const fresh = mine?.owned && mine.new !== null ? mine.new : answer.count;
+  const cost = (answer.credits / Math.max(1, answer.count)) * fresh;
+  const after = answer.balance_after + answer.credits - cost;
+  return (
+    <p>
+      {fresh === answer.count ? null : (
+        <>
+          <span data-testid="owned">{ownedInWords(answer.count, fresh)}</span>
+          <br />
+        </>
+      )}
+      At most <b>{amount(cost, "credit")}</b>
+      <br />
+      {after >= 0
+        ? `${amount(after, "credit")} left afterwards`
+        : `${amount(-after, "credit")} too few`}
+    </p>
   );
 }
 
@@ -126,7 +176,7 @@ function Amiss({ answer, of }: AmissProps) {
     return () => turn.abort();
   }, [of]);
 
-  const { hints = [], remedy } = answerTo(of, finding.value).value ?? {};
+  const { hints = [], offers = [] } = answerTo(of, finding.value).value ?? {};
   const isEmpty = answer.count === 0;
   return (
     <div role="status">
@@ -136,13 +186,16 @@ function Amiss({ answer, of }: AmissProps) {
           {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}
         </p>
       ) : null}
-      {hints.map((hint) =>
-        hint === remedy?.text ? (
-          <Button key={hint} act={() => setFilters(remedy.filters)} text={hint} />
-        ) : (
+      {hints.map((hint) => {
+        const means = offers.filter(({ of: from }) => from === hint);
+        return means.length === 0 ? (
           <p key={hint}>{hint}</p>
-        ),
-      )}
+        ) : (
+          means.map(({ filters, text }) => (
+            <Button key={text} act={() => setFilters(filters)} text={text} />
+          ))
+        );
+      })}
     </div>
   );
 }
@@ -243,14 +296,19 @@ function Bars({ chosen, facets, onToggle }: BarsProps) {
   const values = facets.values.filter(({ value }, index) => index < BARS || isChosen(value));
   const hidden = facets.values.filter((each) => !values.includes(each));
   const others = hidden.reduce((sum, each) => sum + (each.count ?? 0), facets.others ?? 0);
-  const unknown = chosen.filter((value) => !told(value)).map((value) => ({ value, count: 0 }));
-  // What stands for many values at once does not set the axis.
+  // Of a list that goes on, what is not among its first is not known to be nobody.
+  const isWhole = !facets.others;
+  const unknown = chosen
+    .filter((value) => !told(value))
+    .map((value) => ({ value, count: isWhole ? 0 : undefined }));
   const most = Math.max(1, ...values.map((each) => each.count ?? 0));
-  const bar = (name: ComponentChildren, people = 0) => (
+  // What stands for many values at once is drawn against everybody, and sets no axis.
+  const all = values.reduce((sum, each) => sum + (each.count ?? 0), others + (facets.missing ?? 0));
+  const bar = (name: ComponentChildren, people: number | undefined, axis = most) => (
     <>
       {name}
-      <progress max={most} value={Math.min(most, people)} aria-hidden="true" />
-      <span class="n">{figure(people)}</span>
+      <progress max={Math.max(1, axis)} value={people ?? 0} aria-hidden="true" />
+      <span class="n">{people === undefined ? "–" : figure(people)}</span>
     </>
   );
 
@@ -273,7 +331,7 @@ function Bars({ chosen, facets, onToggle }: BarsProps) {
       {rest.map(([name, people]) =>
         people ? (
           <li key={name} class="rest">
-            {bar(<span class="name">{name}</span>, people)}
+            {bar(<span class="name">{name}</span>, people, all)}
           </li>
         ) : null,
       )}

@@ -67,7 +67,7 @@ const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]
 ), '%Y-%m-%dT%H:%M:%SZ')`)} END`;
 
 /**
- * From 0 to 9007199254740991, else NULL (docs/dataset.md,
+ * From 0 to 9007199254740991, else NULL (docs/operate/import.md,
  * Values): what may be read two ways is left out.
  */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {

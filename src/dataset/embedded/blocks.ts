@@ -3,7 +3,7 @@ import { DatasetDamagedError } from "../layout.ts";
 
 /**
  * Records of a block: 16 are quicker to unpack and
- * larger, 64 slower and smaller (docs/performance.md).
+ * larger, 64 slower and smaller (docs/explanation/performance.md).
  */
 export const RECORDS_A_BLOCK = 32;
 /**

@@ -60,7 +60,7 @@ interface Parts {
 
 /**
  * Columns for counts and selection, SQLite for
- * records and keys. See docs/dataset.md for the layout.
+ * records and keys. See docs/operate/import.md for the layout.
  */
 export class EmbeddedEngine implements Engine {
   readonly looksUp = true;

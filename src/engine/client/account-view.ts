@@ -119,7 +119,7 @@ export type AccountView = ReturnType<typeof accountView> & {
 };
 
 /**
- * `result` of `GET /v1/account` (docs/contract.md, Account). `costs`: credits
+ * `result` of `GET /v1/account` (docs/reference/contract.md, Account). `costs`: credits
  * per profile or match. Undefined is what is not told. `idempotencyMs`: how
  * long a paid call may be repeated under its key at no charge.
  */
@@ -231,7 +231,7 @@ export type CountsView = NonNullable<ReturnType<typeof countsView>>;
 
 /**
  * One whole number for each of so many companies
- * (docs/contract-keys.md, Counts); undefined for any other answer.
+ * (docs/reference/contract-keys.md, Counts); undefined for any other answer.
  */
 export function countsView(result: unknown, companies: number, meta: ReplyMeta) {
   const list: readonly unknown[] =
@@ -243,7 +243,8 @@ export function countsView(result: unknown, companies: number, meta: ReplyMeta) 
 export type SketchView = NonNullable<Awaited<ReturnType<typeof sketchView>>>;
 
 /**
- * The cells that were asked for (docs/contract-keys.md, Sketches); undefined for any other answer.
+ * The cells that were asked for (docs/reference/contract-keys.md, Sketches); undefined for any
+ * other answer.
  */
 export async function sketchView(
   result: unknown,
@@ -264,7 +265,7 @@ export async function sketchView(
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
 
 /**
- * docs/contract-keys.md, Facets; undefined for any other
+ * docs/reference/contract-keys.md, Facets; undefined for any other
  * answer. Values that fewer than `least` share are in `others`.
  */
 export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
@@ -333,7 +334,7 @@ const amountOf = (value: unknown): Credits | undefined =>
 export type KeyView = NonNullable<ReturnType<typeof keyView>>;
 
 /**
- * `GET /key` (docs/contract-keys.md, Keys); undefined
+ * `GET /key` (docs/reference/contract-keys.md, Keys); undefined
  * for anything else; null: no such bound, or not known.
  */
 export function keyView(result: unknown, meta: ReplyMeta) {

@@ -1,10 +1,11 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { command, say, usageError } from "../../shared/errors.ts";
 
 /**
  * How a service speaks where the contract is silent;
- * saved per connection (docs/contract.md, Search).
+ * saved per connection (docs/reference/contract.md, Search).
  */
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";
@@ -26,8 +27,16 @@ export interface Dialect {
   readonly idRows?: number;
   /** What a count costs there, which is the first rows of a search: none is made unasked. */
   readonly counting?: { readonly price: Credits; readonly rows: number } | undefined;
+  /** Paid calls that see before the first page of a search whether its filters are heeded. */
+  readonly tries?: (filters: Filters) => number;
   /** Nobody has seen a reply of it: one row is bought and looked at before more are. */
   readonly isUnproven?: boolean;
+}
+
+/** Filters that were seen to be heeded, or not to be any more. */
+export interface Seen {
+  readonly keys: readonly string[];
+  readonly isHeeded: boolean;
 }
 
 /** What replies teach of a service whose account does not tell it. */

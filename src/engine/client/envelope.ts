@@ -214,7 +214,8 @@ function errorOf(reply: RawReply, now: number, envelope: Envelope | undefined): 
     lostKey: reply.status === 401 && header(reply.headers, "x-key-received") === "no",
     retryAfterMs: retryAfterOf(reply.headers, now),
     rateLimit: rateLimitOf(reply.headers, now),
-    // A 401 is not about an account, so its balance means nothing (docs/contract.md, Errors).
+    // A 401 is not about an account, so its balance means nothing (docs/reference/contract.md,
+    // Errors).
     creditsUsed: parseCredits(envelope?.credits_used),
     creditsRemaining: reply.status === 401 ? undefined : parseCredits(envelope?.credits_remaining),
     affordableRows: whole(header(reply.headers, "x-affordable-rows"), 1),

@@ -23,7 +23,7 @@ export interface RateLimit {
 
 /**
  * An answer that is no success. Not charged, unless its
- * words or the balance say so (docs/contract.md, Credits).
+ * words or the balance say so (docs/reference/contract.md, Credits).
  */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";

@@ -42,7 +42,8 @@ const LEASE_MS = 1_000;
 const GUARD_MS = 100;
 
 /**
- * All processes of this machine share it (docs/contract.md, Limits). Without a file: less exact.
+ * All processes of this machine share it (docs/reference/contract.md, Limits). Without a file: less
+ * exact.
  */
 export class Pacer {
   readonly #now: () => number;

@@ -168,7 +168,7 @@ async function probePaging(
   };
 
   // A company that nobody has is a free miss, whatever the
-  // rest of the query says (docs/contract.md, Employees).
+  // rest of the query says (docs/reference/contract.md, Employees).
   const employees: Attempt = async (fields) => {
     const query = new URLSearchParams({
       company_network_url: "headcount-doctor-probe",
@@ -178,7 +178,7 @@ async function probePaging(
     return free(await ask("GET", `/v1/company/employees?${query}`), "a company that nobody has");
   };
 
-  // Charged is what is returned (docs/contract.md, Search): of nobody, nothing.
+  // Charged is what is returned (docs/reference/contract.md, Search): of nobody, nothing.
   const empty: Attempt = async (fields) =>
     free(await search(nobody ?? {}, fields), "a search that matches nobody");
 

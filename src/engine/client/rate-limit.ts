@@ -60,7 +60,7 @@ export function retryAfterOf(headers: ReplyHeaders, now: number): number | undef
   return ahead === undefined || ahead > LONGEST_WAIT ? undefined : Math.max(0, Math.ceil(ahead));
 }
 
-/** docs/contract.md, Limits */
+/** docs/reference/contract.md, Limits */
 export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | undefined {
   const whole = (...names: readonly string[]): number | undefined => {
     const text = header(headers, ...names);

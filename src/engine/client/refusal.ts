@@ -11,7 +11,8 @@ export function asLost(error: unknown): LostReplyError | undefined {
 
 /**
  * Bounds that services put on a page or a list, the largest first. What a refusal says is never
- * read for one (docs/contract.md, "Errors"): the next of these that is taken is the bound.
+ * read for one (docs/reference/contract.md, "Errors"): the next of these that is taken is the
+ * bound.
  */
 export const USUAL_BOUNDS = [1_000, 500, 250, 200, 100, 50, 25, 20, 10, 5, 2, 1] as const;
 

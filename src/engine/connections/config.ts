@@ -6,12 +6,22 @@ import { makeFolder } from "../../shared/folder.ts";
 import type { Dialect } from "../client/dialect.ts";
 import { locked } from "../client/lock-file.ts";
 
+export interface Heeded {
+  /** Its copy. */
+  readonly file: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly keys: readonly string[];
+}
+
 /** Never a key. */
 export interface Connection {
   readonly baseUrl: string;
   readonly dialect?: Dialect;
   /** The file of a vendor, in `dialects` beside the config, that says how it is asked. */
   readonly vendor?: string;
+  /** Filters that the vendor of that file was seen not to pass over, and when it last was. */
+  readonly heeded?: Heeded;
   readonly keyStore?: "keychain" | "file";
   readonly accountId?: string;
 }
@@ -186,13 +196,22 @@ export const updateConnection = (
 function connection(value: Readonly<Record<string, unknown>>): Connection {
   const { keyStore, accountId, vendor } = value;
   const dialect = dialectOf(value.dialect);
+  const heeded = heededOf(value.heeded);
   return {
     baseUrl: String(value.baseUrl),
     ...(dialect === undefined ? {} : { dialect }),
     ...(typeof vendor === "string" && WORD.test(vendor) ? { vendor } : {}),
+    ...(heeded === undefined ? {} : { heeded }),
     ...(keyStore === "keychain" || keyStore === "file" ? { keyStore } : {}),
     ...(typeof accountId === "string" ? { accountId } : {}),
   };
+}
+
+function heededOf(value: unknown): Heeded | undefined {
+  if (!isObject(value)) return undefined;
+  const { file, at, keys } = value;
+  if (typeof file !== "string" || typeof at !== "string" || !Array.isArray(keys)) return undefined;
+  return { file, at, keys: keys.map(String) };
 }
 
 function dialectOf(value: unknown): Dialect | undefined {

@@ -1,7 +1,7 @@
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
 import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/dialect.ts";
-import { type Connection, existingConnection, readConfig } from "./config.ts";
+import { type Connection, existingConnection, type Heeded, readConfig } from "./config.ts";
 import type { KeychainOptions } from "./keychain.ts";
 import { findFolder, type Surroundings } from "./paths.ts";
 
@@ -16,6 +16,7 @@ export interface Destination {
   readonly keySource: KeySource;
   /** {@link Connection.vendor} */
   readonly vendor?: string | undefined;
+  readonly heeded?: Heeded | undefined;
   /** Set where `--base-url` sends a stored key to another origin than it was stored for. */
   readonly movedFrom?: string;
 }
@@ -108,8 +109,8 @@ export async function resolveTarget(
   const baseUrl = override ?? stored;
   const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
 
-  const { vendor } = entry;
-  const place = { name, baseUrl, dialect, vendor };
+  const { heeded, vendor } = entry;
+  const place = { name, baseUrl, dialect, heeded, vendor };
 
   if (apiKey !== undefined) return { ...place, apiKey, keySource: "environment" };
 

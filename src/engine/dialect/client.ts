@@ -7,7 +7,7 @@ import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialec
 import { CliError, say, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
-import type { CompanyQuery, Dialect } from "../client/dialect.ts";
+import type { CompanyQuery, Dialect, Seen } from "../client/dialect.ts";
 import { LostReplyError, type ReplyMeta } from "../client/errors.ts";
 import type { ClientOptions } from "../client/http-client.ts";
 import { rateLimitOf } from "../client/rate-limit.ts";
@@ -21,7 +21,7 @@ import type {
   PaidCallOptions,
   ServiceClient,
 } from "../client/types.ts";
-import { expressionsOf, nobodyBy } from "./expressions.ts";
+import { expressionsOf, nobodyBy, wordsIn } from "./expressions.ts";
 import { amountAt, declaredPrice, failureIn, meantBy, type VendorReply } from "./meanings.ts";
 import { contractRow, strayIn } from "./rows.ts";
 import {
@@ -33,6 +33,7 @@ import {
   pricedCounting,
   termsOf,
 } from "./terms.ts";
+import { itemsAt, type Span, withVendors } from "./verbatim.ts";
 
 /** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
 export const createDialectClient = (
@@ -54,9 +55,15 @@ interface VendorClient extends ServiceClient {
 export interface Names {
   readonly nobody: readonly string[];
   readonly untried: readonly string[];
+  /** How many words of the file were counted, each alone, and those that find nobody. */
+  readonly words: number;
+  readonly unknown: readonly string[];
 }
 
 interface VendorTerms {
+  /** Filters that need no trying: it was seen earlier that the vendor heeds them. */
+  readonly heeded?: readonly string[] | undefined;
+  readonly onSeen?: ((seen: Seen) => void) | undefined;
   /** What the copy of the file is called. */
   readonly copy?: string | undefined;
   /** Whether only the key is looked at, and nothing is to be bought. */
@@ -108,15 +115,20 @@ class DialectClient implements VendorClient {
   /** Ids by which nobody could be read, though searches find them. */
   readonly #gone = new Set<string>();
   /** Filters that were seen to be no names that the vendor passes over. */
-  readonly #heeded = new Set<string>();
+  readonly #heeded: Set<string>;
+  readonly #onSeen: VendorTerms["onSeen"];
 
-  constructor(file: DialectFile, options: ClientOptions, { copy, isProbe = false }: VendorTerms) {
+  constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms) {
+    const { copy, heeded, isProbe = false, onSeen } = terms;
+    this.#heeded = new Set(heeded);
+    this.#onSeen = onSeen;
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
     const names = namesIn(file);
     const counting = paidCounting(file);
-    this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting };
+    const tries = (filters: Filters): number => this.#untried(filters).length;
+    this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting, tries };
     this.#file = file;
     this.#options = options;
     this.#isProbe = isProbe;
@@ -168,7 +180,28 @@ class DialectClient implements VendorClient {
     const keys = Object.keys(this.#file.filters);
     await this.#requireHeeded(keys, counting.call, counting.rows, signal);
     const isTried = (key: string): boolean => this.#heeded.has(key);
-    return { nobody: keys.filter(isTried), untried: keys.filter((key) => !isTried(key)) };
+    const words = wordsIn(this.#file);
+    const unknown: string[] = [];
+    for (const each of words)
+      if (!(await this.#findsAnybody(each, counting, signal)))
+        unknown.push(`${each.key} "${each.word}"`);
+    return {
+      nobody: keys.filter(isTried),
+      untried: keys.filter((key) => !isTried(key)),
+      words: words.length,
+      unknown,
+    };
+  }
+
+  /** The control: a word that the vendor spells otherwise finds nobody, and says nothing. */
+  async #findsAnybody(
+    { key, word }: ReturnType<typeof wordsIn>[number],
+    { call, rows }: NonNullable<ReturnType<typeof pricedCounting>>,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const reply = await this.#ask(call, expressionsOf(this.#file, { [key]: [word] }), rows, signal);
+    if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
+    return reply.is === "ok" && totalIn(reply, call) !== 0;
   }
 
   /**
@@ -181,17 +214,41 @@ class DialectClient implements VendorClient {
     rows: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    for (const key of keys) {
-      const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
-      if (nobody === undefined) continue;
+    const seen: string[] = [];
+    try {
+      for (const key of keys) {
+        const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
+        if (nobody === undefined) continue;
 
-      const reply = await this.#ask(call, [nobody], rows, signal);
-      if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
+        const reply = await this.#ask(call, [nobody], rows, signal);
+        if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
 
-      const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
-      if (count > 0) throw this.#passesOver(key, "counts", count);
-      this.#heeded.add(key);
+        const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
+        if (count > 0) throw this.#passesOver(key, "counts", count);
+        seen.push(key);
+      }
+    } finally {
+      this.#tell(seen, true);
     }
+  }
+
+  /** What a reply contradicts is tried again. */
+  #tell(keys: readonly string[], isHeeded: boolean): void {
+    for (const key of keys) {
+      if (isHeeded) this.#heeded.add(key);
+      else this.#heeded.delete(key);
+    }
+    if (keys.length > 0) this.#onSeen?.({ keys, isHeeded });
+  }
+
+  /** Of the filters of a search those that are tried by the first page that is bought. */
+  #untried(filters: Filters): readonly string[] {
+    const { search } = this.#file.calls;
+    const isFreeToCount = pricedCounting(this.#file)?.price === ZERO;
+    if (isFreeToCount || declaredPrice(search, 0) > 0n) return [];
+    return Object.keys(filters).filter(
+      (key) => !this.#heeded.has(key) && nobodyBy(this.#file, key) !== undefined,
+    );
   }
 
   /**
@@ -204,14 +261,9 @@ class DialectClient implements VendorClient {
     ask: Filling,
     signal: AbortSignal | undefined,
   ): Promise<PageReply | undefined> {
-    const isFreeToCount = pricedCounting(this.#file)?.price === ZERO;
-    if (isFreeToCount || declaredPrice(call, 0) > 0n) return undefined;
-
     const rows = call.pages?.size[0] ?? ask.rows;
-    for (const key of Object.keys(filters)) {
-      const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
-      if (nobody === undefined) continue;
-
+    for (const key of this.#untried(filters)) {
+      const nobody = nobodyBy(this.#file, key);
       const [balance, begun] = [this.#balance, this.#begun];
       const values = { ...ask, filters: [nobody], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
@@ -222,7 +274,7 @@ class DialectClient implements VendorClient {
         return { ...page, stop: this.#passesOver(key, "sold", found.length) };
       }
 
-      this.#heeded.add(key);
+      this.#tell([key], true);
       // What it cost all the same is seen in what the balance falls by next.
       this.#balance = balance;
       this.#begun = begun;
@@ -232,6 +284,7 @@ class DialectClient implements VendorClient {
   }
 
   #passesOver(key: string, does: string, people: number): CliError {
+    this.#tell([key], false);
     return usageError(
       say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it ${does}
         ${counted(people, "person", "people")}`,
@@ -318,12 +371,15 @@ class DialectClient implements VendorClient {
     const reply = await this.#send(call, values, { paid: true, signal: options.signal });
     const rows = this.#rowsOf(reply, call);
 
+    // Whoever is null there is nobody, and no row.
+    const spans = itemsAt(reply.raw.body, call.reply?.rows ?? "");
     const isLast = rows.length === 0 || (rows.length < perPage && endsShort(call));
     const next = text(placed(call.reply?.next ?? "next", reply.told)) ?? null;
     const isByCursor = call.pages?.by === "cursor";
     const total = totalIn(reply, call);
     return this.#pageOf(reply, call, {
       rows,
+      spans: spans?.length === rows.length ? spans : undefined,
       filters,
       nextCursor: isLast ? null : isByCursor ? next : undefined,
       total: reply.is === "none" && offset === 0 ? 0 : total,
@@ -453,10 +509,13 @@ class DialectClient implements VendorClient {
     call: VendorCall,
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> & {
       readonly rows: readonly JsonRecord[];
+      /** Of the vendor's own rows in the reply, where that is known. */
+      readonly spans?: readonly Span[] | undefined;
       readonly filters: Filters;
     },
   ): Promise<PageReply> {
-    const { rows, filters, ...facts } = page;
+    const { rows, spans, filters, ...facts } = page;
+    const texts = spans ? withVendors(rows, reply.raw.body, spans) : undefined;
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, rows.length);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
@@ -465,9 +524,10 @@ class DialectClient implements VendorClient {
     this.#see(balance);
 
     const stray = strayIn(this.#file, filters, rows);
+    if (stray !== undefined) this.#tell([stray.field], false);
     return {
       ...facts,
-      body: envelope(rows, charged, balance),
+      body: envelope(texts ?? textOf(rows), charged, balance),
       meta: this.#meta(reply, charged, balance),
       isCut: false,
       replayed: false,
@@ -514,7 +574,7 @@ class DialectClient implements VendorClient {
 
   #nobody(total: number): PageReply {
     return {
-      body: envelope([], ZERO, undefined),
+      body: envelope(textOf([]), ZERO, undefined),
       meta: this.#meta(undefined, ZERO),
       nextCursor: null,
       total,
@@ -650,17 +710,17 @@ function queryOf(fields: unknown): URLSearchParams {
   return query;
 }
 
+const textOf = (rows: readonly JsonRecord[]): Buffer =>
+  Buffer.from(rows.map((row) => stringifyExact(row)).join(","));
+
 /** The page of the contract that a reply amounts to. */
-function envelope(
-  rows: readonly JsonRecord[],
-  used: Credits,
-  remaining: Credits | undefined,
-): Buffer {
+function envelope(rows: Buffer, used: Credits, remaining: Credits | undefined): Buffer {
   const tail = remaining === undefined ? "" : `,"credits_remaining":${formatCredits(remaining)}`;
-  const result = rows.map((row) => stringifyExact(row)).join(",");
-  return Buffer.from(
-    `{"status":true,"detail":[],"result":[${result}],"credits_used":${formatCredits(used)}${tail}}`,
-  );
+  return Buffer.concat([
+    Buffer.from('{"status":true,"detail":[],"result":['),
+    rows,
+    Buffer.from(`],"credits_used":${formatCredits(used)}${tail}}`),
+  ]);
 }
 
 const strange = (

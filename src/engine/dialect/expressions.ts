@@ -55,6 +55,17 @@ export function nobodyBy(file: DialectFile, key: string): unknown {
   return expressionOf(file, key, plain, spelled(file, key, plain, [NOBODY]));
 }
 
+/** Each word that a filter can be asked by for itself, and exactly: none of an open list. */
+export const wordsIn = ({ filters, words = {} }: DialectFile) =>
+  Object.entries(filters).flatMap(([key, { words: table = "", wider: isLoose }]) => {
+    const list = words[table] ?? {};
+    if (list.open === true || isLoose === true) return [];
+    return entriesOf(list).flatMap(([word, theirs]) => {
+      const isLooser = typeof theirs === "object" && theirs !== null && "say" in theirs;
+      return theirs === null || (isLooser && theirs.wider === true) ? [] : [{ key, word }];
+    });
+  });
+
 const listOf = (value: Filters[keyof Filters]): readonly Value[] =>
   value === undefined ? [] : ([value].flat() as readonly Value[]);
 

@@ -8,6 +8,33 @@ import { inRow } from "../../shared/dialect/holes.ts";
 import type { DialectFile, Words } from "../../shared/dialect/shape.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 
+/** A field of the contract, and how it is read in a row. */
+interface Reading {
+  readonly field: string;
+  readonly at: string;
+  readonly join: string;
+  readonly isNumber: boolean;
+  readonly ours: ReadonlyMap<string, string> | undefined;
+}
+
+/** What a record says of each field, taken apart once: it is asked for in every row. */
+const READINGS = new WeakMap<DialectFile["record"], readonly Reading[]>();
+
+function readingsOf(file: DialectFile, record: DialectFile["record"]): readonly Reading[] {
+  const known = READINGS.get(record);
+  if (known !== undefined) return known;
+
+  const fields = record === file.record ? PERSON_FIELDS : COMPANY_FIELDS;
+  const readings = fields.flatMap((field): readonly Reading[] => {
+    const from = record[field];
+    if (from === undefined) return [];
+    const { at, words, join = "; " } = placeOf(from);
+    return [{ field, at, join, isNumber: NUMBER_FIELDS.has(field), ours: oursOf(file, words) }];
+  });
+  READINGS.set(record, readings);
+  return readings;
+}
+
 /**
  * A vendor's row as one of the contract: the fields that the
  * file finds in it, and the whole of it as it came beside them.
@@ -17,15 +44,15 @@ export function contractRow(
   row: JsonValue,
   record: DialectFile["record"] = file.record,
 ): JsonRecord {
-  const fields = record === file.record ? PERSON_FIELDS : COMPANY_FIELDS;
-  const told = fields.flatMap((field): readonly (readonly [string, JsonValue])[] => {
-    const from = record[field];
-    if (from === undefined) return [];
-    const { at, words, join = "; " } = placeOf(from);
-    const value = plain(inRow(at, row), join);
-    return [[field, typed(field, ourWord(file, words, value))]];
-  });
-  return { ...Object.fromEntries(told), vendor: row };
+  const out: Record<string, JsonValue> = {};
+  for (const { field, at, join, isNumber, ours } of readingsOf(file, record)) {
+    const value = ourWord(ours, plain(inRow(at, row), join));
+    const isTold = value === null || isNumber || typeof value === "string";
+    // Identifiers are text, however many digits; what counts is a number.
+    out[field] = isTold ? value : stringifyExact(value);
+  }
+  out.vendor = row;
+  return out;
 }
 
 type From = DialectFile["record"][string];
@@ -43,24 +70,31 @@ function plain(value: JsonValue | undefined, join: string): JsonValue {
   return texts.length === 0 ? null : texts.join(join);
 }
 
-/** Identifiers are text, however many digits; what counts is a number. */
-function typed(field: string, value: JsonValue): JsonValue {
-  if (value === null || NUMBER_FIELDS.has(field)) return value;
-  return typeof value === "string" ? value : stringifyExact(value);
+/** Tables read backwards, each once: the first of our words that is said so. */
+const OURS = new WeakMap<Words, ReadonlyMap<string, string>>();
+
+function oursOf(file: DialectFile, table: string | undefined) {
+  const words = table === undefined ? undefined : file.words?.[table];
+  if (words === undefined) return undefined;
+  const known = OURS.get(words);
+  if (known !== undefined) return known;
+
+  const ours = new Map<string, string>();
+  for (const [own, theirs] of Object.entries(words)) {
+    if (typeof theirs === "boolean" || theirs === null) continue;
+    const said = typeof theirs === "object" && "say" in theirs ? theirs.say : theirs;
+    for (const word of [said].flat().map((each) => String(each).toLowerCase()))
+      if (!ours.has(word)) ours.set(word, own);
+  }
+  OURS.set(words, ours);
+  return ours;
 }
 
-/** A table read backwards: the first of our words that is said so; else theirs stays. */
-function ourWord(file: DialectFile, table: string | undefined, value: JsonValue): JsonValue {
-  if (table === undefined || typeof value !== "string") return value;
-  const words: Words = file.words?.[table] ?? {};
-  const wanted = value.toLowerCase();
-  const own = Object.entries(words).find(([, theirs]) => {
-    if (typeof theirs === "boolean" || theirs === null) return false;
-    const said = typeof theirs === "object" && "say" in theirs ? theirs.say : theirs;
-    return [said].flat().some((word) => String(word).toLowerCase() === wanted);
-  });
-  return own?.[0] ?? value;
-}
+/** Where none of our words is said so, theirs stays. */
+const ourWord = (ours: ReadonlyMap<string, string> | undefined, value: JsonValue): JsonValue =>
+  ours === undefined || typeof value !== "string"
+    ? value
+    : (ours.get(value.toLowerCase()) ?? value);
 
 interface Stray {
   readonly field: string;
@@ -84,13 +118,22 @@ export function strayIn(
   const { exact, department } = check.canonical;
   const { network_url: _, ...texts } = exact;
   const all = { ...texts, department: department?.map(normalForm) };
-  for (const [field, wanted] of Object.entries(all))
+  for (const [field, wanted] of Object.entries(all)) {
+    if (wanted === undefined) continue;
+    // The rows of a segment say the same few words.
+    const known = new Map<string, boolean>();
+    const isWanted = (word: string): boolean => {
+      const isIn = known.get(word) ?? wanted.includes(normalForm(word));
+      known.set(word, isIn);
+      return isIn;
+    };
+
     for (const [index, row] of rows.entries()) {
       const said = wordsOf(file, field, row);
-      if (wanted === undefined || said.length === 0) continue;
-      if (said.some((word) => wanted.includes(normalForm(word)))) continue;
+      if (said.length === 0 || said.some(isWanted)) continue;
       return { field, row: index + 1, came: echo(said.join(", ")) };
     }
+  }
 
   return undefined;
 }
@@ -99,12 +142,13 @@ const FIRST = "[0]";
 
 function wordsOf(file: DialectFile, field: string, row: JsonRecord): string[] {
   const { at = "", words } = placeOf(file.record[field] ?? "");
+  const ours = oursOf(file, words);
   const said = row[field];
   const list = at.endsWith(FIRST)
     ? inRow(at.slice(0, -FIRST.length), row.vendor ?? null)
     : undefined;
   const values = Array.isArray(list)
-    ? (list as readonly JsonValue[]).map((each) => ourWord(file, words, each))
+    ? (list as readonly JsonValue[]).map((each) => ourWord(ours, each))
     : [said];
   return values.filter((each) => typeof each === "string");
 }

@@ -110,7 +110,7 @@ export function cannotBuy(file: DialectFile): CliError | undefined {
   const refused = (why: string): CliError =>
     usageError(
       `${file.name} cannot be bought from yet: ${why}`,
-      "docs/vendors.md says which vendors can",
+      "docs/how-to/vendors.md says which vendors can",
       "not_of_vendor",
     );
 

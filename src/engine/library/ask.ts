@@ -5,7 +5,8 @@ import { VIEWS } from "./schema.ts";
 import { driverPath } from "./sqlite.ts";
 
 /**
- * SQLite's own memory, of which a sort can take all, is bound by {@link PRAGMAS} (docs/library.md).
+ * SQLite's own memory, of which a sort can take all, is bound by {@link PRAGMAS}
+ * (docs/reference/library.md).
  */
 const BOUNDS = { deadlineMs: 300_000, memoryMb: 2_048 };
 const PRAGMAS =

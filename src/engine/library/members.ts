@@ -45,6 +45,18 @@ export function ownedBy(database: DatabaseSyncInstance, who: Who): OwnedPerson[]
   return Array.from(queryRows<Row>(database, `${PEOPLE}${where} ORDER BY n`, ...values), personOf);
 }
 
+/** Canonical, each once, of those who have one; suppressed ones too. */
+export function addressesIn(database: DatabaseSyncInstance, who: Who): string[] {
+  const [where, ...values] = whereOf(who);
+  const own = `SELECT DISTINCT network_url_address AS address FROM person${where}`;
+  const rows = allRows<{ address: string }>(
+    database,
+    `SELECT address FROM (${own}) WHERE address IS NOT NULL`,
+    ...values,
+  );
+  return rows.map(({ address }) => address);
+}
+
 /** Suppressed ones too. @param who everybody where it is not given */
 export function identitiesIn(database: DatabaseSyncInstance, who?: Who): string[] {
   const [where, ...values] = who === undefined ? [""] : whereOf(who);

@@ -9,7 +9,7 @@ import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 
-/** Matched whole or by their last segment (docs/contract.md, Filters). */
+/** Matched whole or by their last segment (docs/reference/contract.md, Filters). */
 const ADDRESS_COLUMNS = ["network_url", "company_network_url"] as const;
 
 export const PERSON_COLUMNS: readonly string[] = [
@@ -19,7 +19,7 @@ export const PERSON_COLUMNS: readonly string[] = [
 
 type Value = string | number | null;
 
-/** docs/contract.md, Filters: one for each of {@link PERSON_COLUMNS}. */
+/** docs/reference/contract.md, Filters: one for each of {@link PERSON_COLUMNS}. */
 export function normalValues(record: Readonly<Record<string, unknown>>): Value[] {
   const values: Value[] = NORMAL_COLUMNS.map((column) => normalText(record[column]));
   const { department } = record;

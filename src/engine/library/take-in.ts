@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { command, failed, option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
@@ -18,23 +19,34 @@ export interface Shelf {
   readonly mode: "live" | "test";
 }
 
-/**
- * After taking in what the runs hold beyond it (docs/library.md, "Files and crashes"). @returns
- * undefined where nothing was ever bought there; `unread`: runs that cannot be read, and why
- */
-export async function openLibrary(shelf: Shelf, store: RunStore) {
+/** What all runs were to buy, and which cannot be read, and why. */
+export async function plansIn(store: RunStore) {
   const plans = new Map<string, Plan>();
   const unread: { run: string; why: string }[] = [];
   for (const id of await store.ids()) {
     try {
-      const plan = await store.readPlan(id);
-      if (belongs(plan, shelf)) plans.set(id, plan);
+      plans.set(id, await store.readPlan(id));
     } catch (error) {
       if ((error as { code?: string }).code !== "no_such_run")
         unread.push({ run: id, why: (error as Error).message });
     }
   }
+  return { plans, unread };
+}
 
+/**
+ * After taking in what the runs hold beyond it (docs/reference/library.md, "Files and crashes").
+ * @returns undefined where nothing was ever bought there; `unread`: runs that cannot be read, and
+ * why
+ */
+export async function openLibrary(
+  shelf: Shelf,
+  store: RunStore,
+  all?: Awaited<ReturnType<typeof plansIn>>,
+) {
+  const found = all ?? (await plansIn(store));
+  const plans = new Map([...found.plans].filter(([, plan]) => belongs(plan, shelf)));
+  const unread = [...found.unread];
   if (plans.size === 0 && !existsSync(shelf.path)) return undefined;
 
   const library = await Library.open(shelf.path, await store.suppression());
@@ -137,6 +149,38 @@ export const shelfOfPlan = (stateDir: string, plan: Plan): Shelf | undefined =>
   kindOf({ plan }) === "person"
     ? shelfAt(stateDir, plan.base_url, plan.key_mode ?? "live")
     : undefined;
+
+/**
+ * Of other services, by the connection that bought there last; of one whose runs were all removed
+ * by its host. The people of the sample are made up, and nobody's.
+ */
+export function shelvesBeside(
+  { path: own, mode }: Shelf,
+  plans: Iterable<Plan>,
+): ReadonlyMap<string, Shelf> {
+  const folder = dirname(own);
+  const files = existsSync(folder) ? readdirSync(folder) : [];
+  const shelves = new Map<string, readonly [name: string, shelf: Shelf]>();
+  for (const file of files.filter((each) => each.endsWith(".db") && !SAMPLE_DB.test(each))) {
+    const [, host = file, test] = /^(.*)-[0-9a-f]{8}(-test)?\.db$/.exec(file) ?? [];
+    const kind = test === undefined ? "live" : "test";
+    shelves.set(file, [host, { path: join(folder, file), serviceId: file, mode: kind }]);
+  }
+  for (const plan of plans) {
+    const shelf = shelfOfPlan(dirname(folder), plan);
+    const host = shelf === undefined ? null : URL.parse(shelf.serviceId)?.host;
+    if (shelf !== undefined && host)
+      shelves.set(basename(shelf.path), [
+        plan.connection === "environment" ? host : plan.connection,
+        shelf,
+      ]);
+  }
+
+  shelves.delete(basename(own));
+  return new Map([...shelves.values()].filter(([, shelf]) => shelf.mode === mode));
+}
+
+const SAMPLE_DB = /^sample-[0-9a-f]{8}(-test)?\.db$/;
 
 function belongs(plan: Plan, { serviceId, mode }: Shelf): boolean {
   const own = shelfOfPlan("", plan);

@@ -51,7 +51,7 @@ export interface Descent {
 }
 
 /**
- * By counts alone (docs/new-only.md, "How the new people are found").
+ * By counts alone (docs/explanation/new-people.md, "How the new people are found").
  * @throws UnsoundCountsError
  */
 export async function descend(input: DescentInput, counts: Counts): Promise<Descent> {
@@ -417,7 +417,7 @@ const rules = new Map<string, StopRule>();
 
 /**
  * Whether buying again costs less than parting, which
- * takes `calls` and halves the owned (docs/new-only.md).
+ * takes `calls` and halves the owned (docs/explanation/new-people.md).
  */
 function stopRule(callsPerCredit: number, calls: number): StopRule {
   const key = `${callsPerCredit} ${calls}`;

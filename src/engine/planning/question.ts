@@ -81,7 +81,7 @@ export async function requireSound(segment: Filters, counts: Counts): Promise<vo
   }
 }
 
-/** docs/new-only.md, "What it costs". */
+/** docs/explanation/new-people.md, "What it costs". */
 export interface Cost {
   readonly callsPerCredit: number;
   /** Free calls, about, with those that prove it in the end. */

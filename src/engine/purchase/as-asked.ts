@@ -8,7 +8,7 @@ import { fieldValue } from "../../shared/rows/values.ts";
 import type { Unasked } from "../runs/journal.ts";
 
 /**
- * Holds rows against the exact filters that they were asked for by (docs/runs.md).
+ * Holds rows against the exact filters that they were asked for by (docs/explanation/complete.md).
  * A service may spell a value otherwise than the filter: then no row says it as asked.
  */
 export function unaskedIn(page: Page, filters: Filters): Unasked | undefined {

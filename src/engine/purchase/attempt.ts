@@ -251,7 +251,7 @@ export class Attempts {
   }
 
   /**
-   * An answer that says no; never charged (docs/contract.md, "Errors").
+   * An answer that says no; never charged (docs/reference/contract.md, "Errors").
    * @returns whether it was dealt with
    */
   async #refused(flown: Flown, error: unknown): Promise<boolean> {

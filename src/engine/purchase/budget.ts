@@ -39,7 +39,7 @@ export interface BudgetOptions {
 }
 
 /**
- * What may still be spent: by the cap, as the books have it (docs/caps.md),
+ * What may still be spent: by the cap, as the books have it (docs/explanation/caps.md),
  * by the rows allowed, and by the balance as far as it is known.
  */
 export class Budget {

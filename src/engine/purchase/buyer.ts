@@ -66,7 +66,7 @@ function sizeOf({ client, maxRows = 1, perPage, run: { state } }: BuyerOptions):
 /**
  * Buys the pages of a run. The order on the disk keeps every credit accounted
  * for: the intent with its key, the reply with the line that settles it, and
- * only then the output (docs/runs.md). No more than the cap is at risk.
+ * only then the output (docs/reference/runs.md). No more than the cap is at risk.
  */
 export class Buyer {
   readonly #options: BuyerOptions;

@@ -2,6 +2,7 @@
 import { checkRows } from "../output/formats.ts";
 import type { Inquiry } from "./order.ts";
 import {
+  elsewhereText,
   overlapWarning,
   paidAgainText,
   type Quote,
@@ -37,6 +38,8 @@ export async function agreeTo(
 
   const again = options.fresh ? undefined : paidAgainText(quote, target);
   if (again !== undefined) deps.onWarning(`warning: ${again}`);
+  const elsewhere = elsewhereText(quote);
+  if (elsewhere !== undefined) deps.onWarning(`warning: some are owned already: ${elsewhere}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
 
   const isAgreed = isWithin !== undefined && (isWithin || quote.credits === 0n);

@@ -186,7 +186,7 @@ async function divided(
 }
 
 /**
- * By free counts (docs/runs.md, "Large segments").
+ * By free counts (docs/explanation/complete.md, "Large segments").
  * @throws CliError exit 2: too many counts, 8: they do not add up
  */
 export async function dividedParts(

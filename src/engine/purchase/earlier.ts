@@ -78,7 +78,7 @@ export async function earlierRun(
   const { run, rows, stock, stocks, most } = held;
 
   // The same command again, word for word, is the same purchase: under another
-  // cap, what is held counts for nothing in it (docs/caps.md).
+  // cap, what is held counts for nothing in it (docs/explanation/caps.md).
   const cap = options.maxCredits === undefined ? null : creditText(options.maxCredits);
   const isAgain = held.commands.has(commandOf(identity, cap));
   const isWhole = stock >= (isAgain || quote.rows === 0 ? quote.rows : most);

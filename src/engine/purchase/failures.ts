@@ -220,7 +220,7 @@ export const diskFull = (path: string): CliError =>
     )
     .with({ exitCode: EXIT.incomplete });
 
-/** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
+/** A single look-up's 404: exit 6 (docs/reference/contract.md, "Enrich"). */
 export function companyNotFound(
   { by, value }: CompanyQuery,
   { settled, uncertain }: RunState,
@@ -254,7 +254,7 @@ export const fileExists = (path: string): CliError =>
 export const ALL_BOUGHT: ReadonlySet<string> = new Set([TOO_FEW, NEW_UNREACHED, "unread_rows"]);
 
 /** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
-const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);
+const ENDS_AGAIN = new Set(["file_appeared", "filter_swallowed", "too_deep", "too_many_rows"]);
 
 export const PAGE_TWICE = "page_twice";
 
@@ -412,17 +412,17 @@ function allBought(failure: CliError, { progress, writes }: Place): CliError {
 function stopped(failure: CliError, run: RunReader, { progress, open, on, writes }: Place) {
   const { code, details, hint, category, next = on } = failure;
   const how = endOf(failure, run);
-  const isLast = how === "stale" || how === "over" || HELD_BY_OUTPUT.has(code);
+  const isLast = how === "stale" || how === "over" || ENDS_AGAIN.has(code);
 
   const held = say`${writes} writes what there is at 0 credits`;
   const begins = how === "stale" ? beginsAnew(run.plan) : say`${next} tries to go on`;
-  const goesOn = how === "over" ? clauses(held) : clauses(held, begins);
+  const goesOn = isLast && how !== "stale" ? clauses(held) : clauses(held, begins);
 
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.call ?? failure.said,
     details: [...details, progress, ...open, ...(hint === undefined ? [] : [hint])],
-    hint: category === "incomplete" ? goesOn : say`${on} goes on where it stopped`,
+    hint: category === "incomplete" || isLast ? goesOn : say`${on} goes on where it stopped`,
     next: isLast ? writes : next,
   });
 }

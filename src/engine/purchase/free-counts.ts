@@ -39,7 +39,7 @@ export interface FreeCountsOptions {
 type Window = Pick<RateLimit, "limit" | "resetAt"> & { remaining: number };
 
 /**
- * Free counts with manners (docs/new-only.md, "Manners"): no more
+ * Free counts with manners (docs/explanation/new-people.md, "Manners"): no more
  * than allowed, four fifths of a minute's, never the last tenth of a
  * day's, none that cost credits; all of one version of the dataset.
  */

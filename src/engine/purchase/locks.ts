@@ -50,7 +50,7 @@ export const theOutput = (output: string | undefined, waits: boolean): Claim[] =
 
 /**
  * What a purchase would pay for twice or write over, were two
- * of them at work at once (docs/runs.md, "Two at once").
+ * of them at work at once (docs/reference/runs.md, "Several at once").
  */
 export function claimsOf(
   target: Target,

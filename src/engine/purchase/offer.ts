@@ -291,7 +291,7 @@ export function quoteFor(
   const parcel = target.kind === "enrich" ? undefined : account.parcel;
   requirePage(options.perPage, parcel);
 
-  const { paging, pageRows: learned } = deps.seller.client.dialect;
+  const { isUnproven, paging, pageRows: learned, tries } = deps.seller.client.dialect;
   const pageRows = target.kind === "enrich" ? 1 : (perPageTold(account, deps) ?? learned);
   return makeQuote({
     target,
@@ -309,6 +309,8 @@ export function quoteFor(
     pageRows,
     perMinute: perMinuteOf(account, deps),
     paging,
+    tries: target.kind === "search" ? tries?.(target.filters) : 0,
+    isUnproven: target.kind !== "enrich" && isUnproven,
     spent,
     ...whole,
   });

@@ -21,6 +21,8 @@ export interface OwnedShare {
    * counts, in milliseconds; undefined: no limit is known.
    */
   readonly durationMs: number | undefined;
+  /** Others of whom the records of another service say that they match, by its connection. */
+  readonly elsewhere?: readonly { readonly service: string; readonly people: number }[];
   /**
    * What to buy so as to have the new people, where only they are bought.
    * @param maxRows that were agreed to

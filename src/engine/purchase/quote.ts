@@ -129,6 +129,9 @@ export interface QuoteInput extends Matches, Pick<Quote, "assumed" | "parcel" | 
   readonly perPage: number;
   readonly pageRows?: number | undefined;
   readonly perMinute: number | undefined;
+  /** Calls before the first page; `isUnproven`: that has one row, which is looked at. */
+  readonly tries?: number | undefined;
+  readonly isUnproven?: boolean | undefined;
   readonly paging: Plan["paging"];
   /**
    * `lost`: pages that no reply came to. What they may have
@@ -162,7 +165,10 @@ export function makeQuote(input: QuoteInput): Quote {
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price, parcel);
   if (bound === "limit") requireWhole(toBuy, input);
-  const requests = requestCount(input, toBuy);
+  const isFirst = toBuy > 0 && spent.rows === 0;
+  const looked = isFirst && toBuy > 1 && input.isUnproven === true ? 1 : 0;
+  const before = looked + (isFirst ? (input.tries ?? 0) : 0);
+  const requests = before + requestCount(input, toBuy - looked);
   const isWhole = target.kind === "search" && !target.staff && drawn === undefined;
 
   return {
@@ -511,6 +517,14 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
   );
 }
 
+/** Who is owned from other services, by the addresses in their records; undefined: nobody is. */
+export function elsewhereText({ share }: Pick<Quote, "share">): string | undefined {
+  const { elsewhere = [] } = share ?? {};
+  if (elsewhere.length === 0) return undefined;
+  const each = elsewhere.map(({ service, people }) => `${grouped(people)} from ${service}`);
+  return `up to ${each.join(", ")}, by the profile addresses in your records`;
+}
+
 /**
  * What would be paid for again and what would not, in a sentence.
  * @param option what buys only new people
@@ -578,12 +592,14 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
 
 function shareJson({ share, unitPrice, parcel }: Quote) {
   const { owned = null, exact = null, total = 0, calls = null, estimate } = share ?? {};
+  const { elsewhere = [] } = share ?? {};
   const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice, parcel));
 
   return {
     owned,
     owned_exact: exact,
     owned_calls: calls,
+    owned_elsewhere: [...elsewhere],
     new_only:
       estimate === undefined || owned === null
         ? null

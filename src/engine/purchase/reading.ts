@@ -34,7 +34,7 @@ interface ReadingParts {
 }
 
 /**
- * The one mechanism where money is in doubt (docs/caps.md): what is
+ * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
 export class BalanceReading implements FreeBalance {

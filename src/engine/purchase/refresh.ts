@@ -10,7 +10,8 @@ export interface VerifiedField {
 }
 
 /**
- * Room that a request has for texts (docs/contract.md, Filters), shared by addresses and values.
+ * Room that a request has for texts (docs/reference/contract.md, Filters), shared by addresses and
+ * values.
  */
 const ADDRESS_CHARACTERS = 60_000;
 const VALUE_CHARACTERS = 25_000;

@@ -232,7 +232,8 @@ export class Remaining {
   }
 
   /**
-   * What a settled page teaches. A short page is the last only where that is said (docs/runs.md).
+   * What a settled page teaches. A short page is the last only where that is said
+   * (docs/explanation/complete.md).
    */
   learn(position: Position & Pick<IntentRecord, "cursor">, taught: Taught): void {
     const { rows, total, next, miss } = taught;

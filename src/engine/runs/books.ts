@@ -9,7 +9,8 @@ import {
 } from "../../shared/contract/money.ts";
 
 /**
- * What a run cost, from facts alone (docs/caps.md). Test: test/unit/engine/runs/books.test.ts.
+ * What a run cost, from facts alone (docs/explanation/caps.md). Test:
+ * test/unit/engine/runs/books.test.ts.
  *
  * | fact | says | the attempt cost |
  * |---|---|---|

@@ -9,7 +9,8 @@ import type { CliErrorInit } from "../../shared/errors.ts";
 import { Books, type Ending, type Spending } from "./books.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
-// Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
+// Times (`at`) are epoch milliseconds. docs/reference/runs.md has an example of what stands on the
+// disk.
 
 const DAY_MS = 86_400_000;
 const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO, declared: ZERO, told: ZERO };
@@ -512,7 +513,7 @@ export function riskOf(books: Books, { intent }: Pick<Unit, "intent">, promised:
   return books.riskOf({ page: intent.key, hold: creditsOf(intent.hold), promised });
 }
 
-/** A key is good for 24 hours (docs/contract.md, "Idempotency"). */
+/** A key is good for 24 hours (docs/reference/contract.md, "Idempotency"). */
 export const KEY_LIFE_MS = 23 * 3_600_000;
 
 /** Sent again under its key the request could be charged again. @param now epoch milliseconds */

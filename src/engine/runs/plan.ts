@@ -57,6 +57,8 @@ export type Target =
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
+      /** Nor is whoever is owned from another service, by profile address. */
+      readonly anywhere?: true;
       /** Where a limit bounds owned and new together: rows of both, and of the new alone. */
       readonly within?: { readonly rows: number; readonly fresh: number };
       readonly sample?: Sampling;
@@ -86,7 +88,7 @@ export const isNarrowed = (target: Target): boolean =>
 export const isForgiving = (target: Target): boolean =>
   target.kind === "enrich" && (target.keep !== undefined || target.lookUp === true);
 
-/** What takes the place of a file: see docs/output.md, "Files that stay". */
+/** What takes the place of a file: see docs/reference/output.md, "Files that stay". */
 export interface Guard {
   readonly overwrite: boolean;
   /** Whether nothing may take the place of something. */

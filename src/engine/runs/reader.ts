@@ -31,7 +31,7 @@ import { type Matches, type Plan, peopleAt } from "./plan.ts";
  * `finished`: its output was written whole, or `problem` says why not. `running`: a
  * living process holds it. `unfinished`: it is to be resumed. `closed`: the reader
  * had enough; only `resume` by name goes on. `stale`: its dataset is gone, or others
- * have its rest. `over`: nothing more is bought by it (docs/runs.md, "Going on").
+ * have its rest. `over`: nothing more is bought by it (docs/reference/runs.md, "Going on").
  */
 export type RunStatus =
   | "finished"

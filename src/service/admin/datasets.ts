@@ -34,7 +34,7 @@ const MAX_ENTRIES = 10_000;
 const MAX_KEY_LENGTH = 4_096;
 
 /**
- * Counts of one dataset version (docs/contract.md, Count).
+ * Counts of one dataset version (docs/reference/contract.md, Count).
  * Who asks at the same time shares one computation.
  */
 async function countCache(engine: Engine, { monotonic, now }: Clocks) {

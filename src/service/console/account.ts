@@ -58,7 +58,8 @@ async function me(call: ConsoleCall) {
   const balances = await Promise.all(
     modes.map(async (mode) => {
       const { balance, held, usedToday } = await parts.store.balance(account.id, mode);
-      return { mode, ...inNumbers({ balance, held, used_today: usedToday }) };
+      const owns = await parts.store.people.ownsAnybody({ accountId: account.id, mode });
+      return { mode, owns, ...inNumbers({ balance, held, used_today: usedToday }) };
     }),
   );
 
@@ -71,6 +72,7 @@ async function me(call: ConsoleCall) {
       per_minute: plan.perMinute,
       per_day: plan.perDay,
       small_counts: plan.smallCounts,
+      keep_days: plan.keepDays,
       costs,
     },
     limits: {

@@ -1,11 +1,13 @@
 import type { Engine } from "../../dataset/engine.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { RateLimiter } from "../http/limits.ts";
 import type { WholeFile } from "../http/options.ts";
-import type { Asker, ServiceParts } from "../http/sale.ts";
+import { type Asker, countPeople, inFreeTurn, type ServiceParts } from "../http/sale.ts";
 import type { KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, ConsoleRole, StoredExport } from "../ledger/records.ts";
+import { ownedAmong } from "../people/owned.ts";
 import { ConsoleRefusal, type consoleGuard, takeCall } from "./guard.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
 
@@ -67,7 +69,7 @@ export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise
 
 export const maySee =
   (key: StoredKey | undefined) =>
-  (item: StoredExport): boolean =>
+  (item: Pick<StoredExport, "origin">): boolean =>
     key === undefined || item.origin === key.origin;
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
@@ -96,6 +98,16 @@ export function countedPeople({ parts, visitor }: ConsoleCall, mode: KeyMode, sc
   const key = parts.sessions.acting(visitor, mode, scope);
   takeCall(parts.limiter, key, account);
   return { call: { requestId: "console", charged: ZERO, account, key }, isGone: () => false };
+}
+
+/** Counts the segment of a call, and says how long that took. */
+export async function countNow(call: ConsoleCall, asker: Asker) {
+  const { asked, ...segment } = filtersOf(call);
+  const { monotonic } = call.parts;
+  const start = monotonic();
+  const result = await countPeople(asker, call.parts, segment);
+  const ms = Math.round((monotonic() - start) * 10) / 10;
+  return { ...result, ...segment, filters: asked, within: segment.filters, ms };
 }
 
 export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
@@ -139,3 +151,15 @@ export function wholeOf(value: unknown, name: string, min: number, max: number):
 
 export const byOf = ({ session }: ConsoleCall["visitor"]): string =>
   `console:${session.id} (${session.role})`;
+
+/** Whom of a counted segment the account owns; undefined where that is too many to look at. */
+export async function ownedHere(
+  asker: Asker,
+  parts: ServiceParts,
+  { count, within: filters }: { readonly within: CanonicalFilters; readonly count: number },
+) {
+  const { accountId, mode } = asker.call.key;
+  const { engine } = await parts.dataset(mode);
+  const look = () => ownedAmong(parts.store, { accountId, mode }, { count, engine, filters });
+  return inFreeTurn(asker, parts, look);
+}

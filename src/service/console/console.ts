@@ -12,6 +12,8 @@ import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports, type ExportsOptions } from "./exports.ts";
 import { addExportFiles, type ExportFile, FILE_ENDPOINTS } from "./files.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, consoleGuard } from "./guard.ts";
+import { OWNED_ENDPOINTS } from "./owned.ts";
+import { SAVED_ENDPOINTS } from "./saved.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -20,6 +22,8 @@ const ENDPOINTS: readonly ConsoleEndpoint[] = [
   ...SEGMENT_ENDPOINTS,
   ...ACCOUNT_ENDPOINTS,
   ...FILE_ENDPOINTS,
+  ...OWNED_ENDPOINTS,
+  ...SAVED_ENDPOINTS,
 ];
 
 type Open = () => ConsoleParts;
@@ -56,7 +60,7 @@ function partsOf(setting: ConsoleSetting, port: number): ConsoleParts {
 
 /**
  * Adds the console below `/console`: page, files and its
- * own API (docs/console.md). Nothing of it is below `/v1`.
+ * own API (docs/operate/console.md). Nothing of it is below `/v1`.
  */
 function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting["onFault"]): void {
   app.register(

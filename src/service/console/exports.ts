@@ -1,14 +1,15 @@
-import { OutOfTimeError } from "../../dataset/engine.ts";
+import { OutOfTimeError, type RecordPage } from "../../dataset/engine.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { credits, creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import type { RateLimiter } from "../http/limits.ts";
 import { type Sellable, type ServiceParts, sale, searchOrder } from "../http/sale.ts";
 import { StoreUnavailableError, UnknownAccountError } from "../ledger/errors.ts";
-import { type Account, IDEMPOTENCY_TTL_MS, type Spender } from "../ledger/ledger.ts";
+import type { Account, Spender } from "../ledger/ledger.ts";
 import { type ConsoleExport, pageKey } from "../ledger/records.ts";
 import type { Sale } from "../money/billing.ts";
 import { hashOf } from "../money/keys.ts";
+import { newOf } from "../people/owned.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { DeadlineError, OutcomeUnknownError, Problem } from "../problem.ts";
 import { ConsoleRefusal, takeCall } from "./guard.ts";
@@ -90,7 +91,7 @@ export class Exports {
 
   isWorking = ({ id }: ConsoleExport): boolean => this.#working.has(id);
 
-  isKept = (item: ConsoleExport): boolean => this.#options.now() < keptUntil(item);
+  isKept = (item: ConsoleExport): boolean => this.#options.now() < item.keptUntil;
 
   async close(): Promise<void> {
     this.#closed = true;
@@ -138,15 +139,17 @@ export class Exports {
         isCounted = true;
 
         const { answer, charge } = await this.#sell(item, key, account);
-        const rows = Number(answer.headers[ROWS] ?? 0);
+        const pages = item.pages + 1;
+        const sold = Number(answer.headers[ROWS] ?? 0);
+        const rows = item.rows + sold;
         const spent = credits(item.credits + charge);
-        const isWanted = await advance({
-          pages: item.pages + 1,
-          rows: item.rows + rows,
-          credits: spent,
-        });
+        // Whoever was bought elsewhere meanwhile is not looked for behind the end of the segment.
+        const isOver =
+          item.onlyNew && pages * item.perPage >= Number(answer.headers["x-total-count"]);
+        const profiles = isOver ? rows : item.profiles;
+        const isWanted = await advance({ pages, rows, profiles, credits: spent });
 
-        if (rows === 0)
+        if (sold === 0 && !item.onlyNew)
           throw new ConsoleRefusal(
             409,
             "short",
@@ -168,18 +171,26 @@ export class Exports {
 
   /** As a page of a search is sold, under the key of the page. */
   async #sell(item: ConsoleExport, key: Spender, account: Account): Promise<Sale> {
-    const { pages, profiles, version } = item;
+    const { onlyNew, pages, profiles, version } = item;
     const segment = keptSegment(item.filters);
     const offset = pages * item.perPage;
-    const perPage = Math.min(item.perPage, profiles - offset);
+    const most = profiles - item.rows;
+    const perPage = onlyNew ? item.perPage : Math.min(item.perPage, profiles - offset);
     const requestId = pageKey(item, pages);
-    const identity = `console\n${segment.canonical}\n${version}\n${offset} ${perPage}`;
+    const identity = `console\n${segment.canonical}\n${version}\n${offset} ${perPage} ${onlyNew}`;
 
     const asker = {
       call: { requestId, charged: ZERO, account, key },
       isGone: () => false,
     };
-    const paging = { offset, perPage, page: pages + 1 };
+    const paging = {
+      offset,
+      perPage,
+      page: pages + 1,
+      ...(onlyNew && {
+        chosen: (page: RecordPage) => newOf(this.#options.store, item, page, most),
+      }),
+    };
     const order = searchOrder(asker, this.#options, segment, paging);
 
     const work: Sellable["work"] = async (served, now) => {
@@ -193,10 +204,12 @@ export class Exports {
     return sale(
       asker,
       this.#options,
-      { ...order, work },
+      { ...order, work, rows: Math.min(perPage, most) },
       {
         part: "page",
         idempotency: { key: requestId, requestHash: hashOf(identity) },
+        keptUntil: item.keptUntil,
+        onlyNew,
       },
     );
   }
@@ -251,8 +264,6 @@ export function keptSegment(text: string) {
   throw new Error("an export was kept with filters that are none");
 }
 
-export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
-
 /**
  * A page of it from its stored reply, without the suppressed.
  * @param page from 0. @throws ConsoleRefusal 410: never short
@@ -266,11 +277,7 @@ export async function storedPage(
   const { accountId, mode } = item;
   const reply = await store.console.storedReply(accountId, mode, "person_search", key);
   if (reply === undefined) {
-    throw new ConsoleRefusal(
-      410,
-      "expired",
-      `page ${page + 1} of ${item.pages} is no longer kept: replies are kept for 24 hours`,
-    );
+    throw new ConsoleRefusal(410, "expired", `page ${page + 1} of ${item.pages} is no longer kept`);
   }
 
   const { suppressed } = await dataset(mode);

@@ -63,7 +63,7 @@ interface GuardOptions {
 
 /**
  * Which names the console answers to, and from which
- * pages it takes changes (docs/console.md, Rules).
+ * pages it takes changes (docs/operate/console.md, Rules).
  */
 export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
   const hostName = host.includes(":") ? `[${host}]` : host;

@@ -8,7 +8,7 @@ import {
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { readFacets } from "../http/requests.ts";
-import { type Asker, countPeople, facetPeople, unmatchedOf } from "../http/sale.ts";
+import { type Asker, facetPeople, unmatchedOf } from "../http/sale.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, Standing, StoredExport } from "../ledger/records.ts";
@@ -19,19 +19,22 @@ import {
   bad,
   type ConsoleCall,
   type ConsoleEndpoint,
+  chosen,
   countedPeople,
+  countNow,
   EVERYBODY,
   exportOf,
-  filtersOf,
   maySee,
   modeOf,
+  ownedHere,
   wholeOf,
 } from "./call.ts";
-import { dearer, keptSegment, keptUntil, moved, quoteOf } from "./exports.ts";
+import { dearer, keptSegment, moved, quoteOf } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { sealToken, unseal } from "./sessions.ts";
 
 const QUOTE_MS = 10 * 60_000;
+const DAY_MS = 86_400_000;
 
 /**
  * What a quote binds, sealed with the secret of the session: no other can use it, and none is kept.
@@ -40,6 +43,7 @@ interface Quote {
   readonly mode: KeyMode;
   readonly filters: ConsoleExport["filters"];
   readonly version: string;
+  readonly onlyNew: boolean;
   readonly profiles: number;
   readonly credits: string;
   readonly made: number;
@@ -62,15 +66,6 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
 ];
-
-async function countNow(call: ConsoleCall, asker: Asker) {
-  const { asked, ...segment } = filtersOf(call);
-  const { monotonic } = call.parts;
-  const start = monotonic();
-  const result = await countPeople(asker, call.parts, segment);
-  const ms = Math.round((monotonic() - start) * 10) / 10;
-  return { ...result, filters: asked, canonical: segment.canonical, ms };
-}
 
 async function standingOf(
   { parts: { store }, visitor }: ConsoleCall,
@@ -119,8 +114,15 @@ async function count(call: ConsoleCall) {
   const asker = countedPeople(call, mode, "count");
   const { key } = asker.call;
   const counted = await countNow(call, asker);
-  const { asOf, cached, count: people, filters, ms } = counted;
+  const { asOf, cached, canonical, count: people, filters, ms } = counted;
   const unmatched = await unmatchedOf(asker, call.parts, counted, filters);
+  await call.parts.store.console.noteCount({
+    accountId: key.accountId,
+    mode,
+    segment: hashOf(canonical),
+    people,
+    countedAt: call.parts.now(),
+  });
   const { free } = freeOf(call, key, await standingOf(call, key, "buying"));
   const { credits: cost, creditsNumber } = quoteOf(call.visitor.account, people);
 
@@ -151,27 +153,16 @@ async function quote(call: ConsoleCall) {
   const mode = modeOf(call);
   const asker = countedPeople(call, mode, "search");
   const { key } = asker.call;
-  const { count: people, filters, version } = await countNow(call, asker);
-  const { body, parts, visitor } = call;
-  const profiles = Math.min(
-    people,
-    wholeOf(body.profiles ?? Math.max(1, people), "profiles", 1, 1e9),
-  );
-  if (profiles === 0) throw bad("nobody is in this segment: there is nothing to buy");
-
-  const depth = parts.maxDepth;
-  if (depth !== undefined && profiles > depth) {
-    throw bad(
-      `this service gives the first ${depth} people of a segment: ` +
-        "ask for at most so many, or narrow the filters",
-    );
-  }
+  const counted = await countNow(call, asker);
+  const { count: people, filters, version } = counted;
+  const { parts, visitor } = call;
+  const { mine, onlyNew, profiles } = await wantedOf(call, asker, counted);
 
   const { credits: cost, creditsNumber, requests } = quoteOf(visitor.account, profiles);
   const now = await standingOf(call, key);
   const { capped, free } = freeOf(call, key, now);
   const made = parts.now();
-  const segment = { filters: JSON.stringify(filters), version };
+  const segment = { filters: JSON.stringify(filters), version, onlyNew };
   const bought = boughtOf(call, segment, now.exports);
   const told = bought.map(({ id }) => id);
   const sealed: Quote = { mode, ...segment, profiles, credits: String(cost), made, told };
@@ -179,6 +170,9 @@ async function quote(call: ConsoleCall) {
   return {
     quote_id: sealToken(sealed, visitor.secret),
     count: people,
+    only_new: onlyNew,
+    owned: mine?.ids.length ?? null,
+    new: mine?.fresh ?? null,
     profiles,
     credits: creditsNumber,
     requests,
@@ -189,6 +183,34 @@ async function quote(call: ConsoleCall) {
     expires: timeOf(made + QUOTE_MS),
     bought,
   };
+}
+
+/** So many of a segment, of everybody or of who is new. @throws ConsoleRefusal 422 */
+async function wantedOf(
+  { body, parts }: ConsoleCall,
+  asker: Asker,
+  counted: Awaited<ReturnType<typeof countNow>>,
+) {
+  const { count: people } = counted;
+  if (people === 0) throw bad("nobody is in this segment: there is nothing to buy");
+
+  const onlyNew = chosen(body.who ?? "all", "who", ["all", "new"]) === "new";
+  const mine = onlyNew ? await ownedHere(asker, parts, counted) : undefined;
+  const most = mine?.fresh ?? people;
+  if (most === 0)
+    throw new ConsoleRefusal(422, "none_new", "you own all of them: nobody new is there to buy");
+
+  const profiles = Math.min(most, wholeOf(body.profiles ?? most, "profiles", 1, 1e9));
+  const depth = parts.maxDepth;
+  // Whoever is new may stand anywhere in the segment.
+  if (depth !== undefined && (onlyNew ? people : profiles) > depth) {
+    throw bad(
+      `this service gives the first ${depth} people of a segment: ` +
+        "ask for at most so many, or narrow the filters",
+    );
+  }
+
+  return { mine, onlyNew, profiles };
 }
 
 /**
@@ -257,17 +279,20 @@ async function buy(call: ConsoleCall) {
   };
 
   const now = parts.now();
-  const { filters, mode, profiles, version } = quote;
+  const { filters, mode, onlyNew, profiles, version } = quote;
+  const { plan } = visitor.account;
   const item: ConsoleExport = {
     id,
     accountId: visitor.account.id,
     mode,
     keyId: key.id,
     filters,
+    segment: hashOf(keptSegment(filters).canonical),
     version,
+    onlyNew,
     profiles,
-    perPage: Math.min(PER_PAGE_MAX, profiles),
-    price: visitor.account.plan.costs.person_search,
+    perPage: onlyNew ? PER_PAGE_MAX : Math.min(PER_PAGE_MAX, profiles),
+    price: plan.costs.person_search,
     createdAt: now,
     seenAt: now,
     state: "buying",
@@ -276,6 +301,7 @@ async function buy(call: ConsoleCall) {
     rows: 0,
     credits: ZERO,
     turn: 0,
+    keptUntil: now + plan.keepDays * DAY_MS,
   };
   // A quote that is sent twice makes one export: its name is the quote's.
   if (await parts.store.console.enterExport(item, assertUnsold)) parts.exports.work(item, key);
@@ -291,6 +317,8 @@ function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
     credits,
     filters,
     id,
+    keptUntil,
+    keyId,
     mode,
     pages,
     perPage,
@@ -306,6 +334,7 @@ function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
   return {
     id,
     mode,
+    by: keyId,
     profiles,
     rows,
     pages,
@@ -321,7 +350,7 @@ function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
     price: creditsToNumber(now),
     price_agreed: creditsToNumber(price),
     made: timeOf(createdAt),
-    kept_until: timeOf(keptUntil(item)),
+    kept_until: timeOf(keptUntil),
     kept: parts.exports.isKept(item),
   };
 }

@@ -40,7 +40,8 @@ export const CLIENT_GONE = 499;
 export type Answer = StoredReply;
 
 /**
- * Headers of every `/v1` answer (docs/contract.md, Limits), and what keeps answers out of caches.
+ * Headers of every `/v1` answer (docs/reference/contract.md, Limits), and what keeps answers out of
+ * caches.
  */
 export const standardHeaders = (requestId: string, rate: RateState): Record<string, string> => ({
   "x-ratelimit-limit": String(rate.limit),

@@ -40,7 +40,7 @@ export interface RateLimiterOptions {
 }
 
 /**
- * Fixed minute and day windows per key (docs/service.md, Limits and
+ * Fixed minute and day windows per key (docs/reference/limits.md, Limits and
  * clocks). Time is the wall clock at the start plus what the monotonic
  * clock counted since, so a jump of the wall clock opens no second window.
  */

@@ -4,7 +4,7 @@ import type { StoredKey } from "../ledger/ledger.ts";
 import { Problem } from "../problem.ts";
 
 /**
- * What a test key makes happen by a value (docs/service.md): undefined for a live one.
+ * What a test key makes happen by a value (docs/operate/service.md): undefined for a live one.
  * @throws Problem
  */
 export function magicOf(

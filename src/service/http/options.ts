@@ -28,7 +28,7 @@ export interface ServiceOptions {
   readonly log?: { write(text: string): unknown };
   readonly metricsPort?: number;
   readonly metricsHost?: string;
-  /** The console at `/console` (docs/console.md). Default: none. */
+  /** The console at `/console` (docs/operate/console.md). Default: none. */
   readonly console?: { readonly wholeFile?: WholeFile };
   /** The address that customers and browsers use, where it is another than this one's. */
   readonly publicUrl?: string | undefined;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { RecordPage } from "../../dataset/engine.ts";
 import { listOf } from "../../shared/contract/envelope.ts";
+import { idOf } from "../people/ids.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 
 export interface PageRequest {
@@ -77,5 +78,5 @@ export function boughtPage(
       : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;
   }
 
-  return { rows, result: listOf(records), headers };
+  return { rows, result: listOf(records), headers, people: records.map(idOf) };
 }

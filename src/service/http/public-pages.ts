@@ -66,7 +66,7 @@ export function addPublicPages(
   app.get("/", async (request, reply) => {
     if (!/\btext\/html\b/.test(request.headers.accept ?? "")) return notFound(request, reply);
     const headers = {
-      "content-security-policy": "default-src 'none'",
+      "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'",
       vary: "accept, accept-encoding",
     };
     return sendPage(request, reply, {
@@ -112,8 +112,13 @@ export function addPublicPages(
 
 const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
-<title>headcount</title><h1>headcount</h1><p>This is the API of a headcount service.</p>
-<ul><li><a href="/console">Console</a></li><li><a href="/docs">Reference of the API</a></li></ul></html>
+<title>headcount</title>
+<link rel="icon" type="image/svg+xml" href="docs/icon.svg">
+<link rel="stylesheet" href="docs/reference.css">
+<body class="front"><main><h1>headcount</h1><p>This is the API of a headcount service.</p>
+<ul><li><a href="console"><strong>Console</strong> Count a segment, see its price, buy it</a></li>
+<li><a href="docs"><strong>Reference of the API</strong> Five calls, for programs</a></li></ul>
+</main></body></html>
 `;
 
 /**

@@ -411,7 +411,7 @@ type Called = FastifyRequest & { readonly call: Pick<Call, "name"> };
 
 /**
  * The `Idempotency-Key` with a SHA-256 over what it
- * stands for (docs/contract.md). Throws a 422 Problem.
+ * stands for (docs/reference/contract.md). Throws a 422 Problem.
  */
 export function idempotencyOf({ call, headers, method, raw }: Called, identity: string) {
   const key = headers["idempotency-key"];

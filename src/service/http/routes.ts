@@ -193,7 +193,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>
   new Problem(404, [`no company matches ${lookup.by} ${lookup.value.slice(0, 64)}`]);
 
-/** What the key that asks may do (docs/contract-keys.md, Keys). */
+/** What the key that asks may do (docs/reference/contract-keys.md, Keys). */
 async function key(request: FastifyRequest, { store }: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);

@@ -1,5 +1,5 @@
 // What the API and the console do alike, whoever asks: count for nothing, and sell.
-import type { FacetQuestion } from "../../dataset/engine.ts";
+import type { FacetQuestion, RecordPage } from "../../dataset/engine.ts";
 import type { CanonicalFilters, Filters } from "../../shared/contract/vocabulary.ts";
 import { facetsOf, onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { Account, KeyMode, Spender, Store } from "../ledger/ledger.ts";
@@ -114,7 +114,7 @@ export function searchOrder(
   { call }: Asker,
   { admission, smallCounts }: ServiceParts,
   { canonical, filters }: Segment,
-  paging: PageRequest,
+  paging: PageRequest & { readonly chosen?: (page: RecordPage) => Promise<RecordPage> },
 ): Sellable {
   const { account, key } = call;
 
@@ -133,7 +133,8 @@ export function searchOrder(
         smallCounts.tell(key, account.plan, { segment: canonical, count: page.total });
         admission.weigh(call, filters);
       }
-      return boughtPage(page, paging, { version, segment: canonical, target: "/v1/person/search" });
+      const sold = (await paging.chosen?.(page)) ?? page;
+      return boughtPage(sold, paging, { version, segment: canonical, target: "/v1/person/search" });
     },
   };
 }
@@ -156,7 +157,7 @@ export async function sale(
   { call, isGone }: Asker,
   { dataset, sleep, store, turns }: ServiceParts,
   { costed, magic: find, miss, paging, rows, work: look }: Sellable,
-  terms: Pick<Purchase, "idempotency" | "part">,
+  terms: Pick<Purchase, "idempotency" | "part" | "keptUntil" | "onlyNew">,
 ) {
   const { account, key } = call;
   const served = await dataset(key.mode);

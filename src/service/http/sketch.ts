@@ -4,6 +4,7 @@ import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { SKETCH_CELLS_MAX, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
 import { onOneVersion } from "../admin/datasets.ts";
 import type { Store, StoredKey } from "../ledger/ledger.ts";
+import { idOf } from "../people/ids.ts";
 import { cellsOf, recordsAt } from "../people/sketches.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { invalid } from "../problem.ts";
@@ -57,7 +58,7 @@ const PEOPLE_A_CALL = 10_000;
 
 /**
  * Who of one's own people is in a segment, and digests
- * of the others (docs/contract-keys.md, Sketches).
+ * of the others (docs/reference/contract-keys.md, Sketches).
  */
 export async function sketch(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
@@ -134,7 +135,8 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
       const headers: Record<string, string> = { "x-dataset-version": version };
       if (missing > 0) headers[LEFT_OUT] = String(missing);
 
-      return { rows: result.length, result: listOf(result), headers };
+      const people = result.map(idOf);
+      return { rows: result.length, result: listOf(result), headers, people };
     },
   });
 }

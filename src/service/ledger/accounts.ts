@@ -4,7 +4,7 @@ import {
   formatCredits,
   formatCreditsGrouped,
 } from "../../shared/contract/money.ts";
-import { COSTED_CALLS, type CostedCall } from "../../shared/contract/records.ts";
+import { COSTED_CALLS, type CostedCall, KEEP_DAYS_MAX } from "../../shared/contract/records.ts";
 import { type Acting, audit } from "./chain/links.ts";
 import {
   change,
@@ -25,7 +25,8 @@ import {
   STANDARD_PLAN,
 } from "./ledger.ts";
 
-export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs, p.small_counts
+export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs,
+  p.small_counts, p.keep_days
   FROM accounts a JOIN plans p ON p.account_id = a.id`;
 
 export function storedAccount(row: Row): Account {
@@ -38,6 +39,7 @@ export function storedAccount(row: Row): Account {
     perMinute: Number(row.per_minute),
     perDay: Number(row.per_day),
     smallCounts: row.small_counts === null ? null : Number(row.small_counts),
+    keepDays: Number(row.keep_days),
     costs: costs as Record<CostedCall, Credits>,
   };
 
@@ -157,7 +159,13 @@ function checkPlan(plan: AccountPlan): void {
     }
   }
 
-  const { smallCounts } = plan;
+  const { keepDays, smallCounts } = plan;
+  if (!Number.isSafeInteger(keepDays) || keepDays < 1 || keepDays > KEEP_DAYS_MAX) {
+    throw new RangeError(
+      `what is bought on the page is kept for 1 to ${KEEP_DAYS_MAX} whole days, not ${keepDays}`,
+    );
+  }
+
   if (smallCounts !== null && !(Number.isSafeInteger(smallCounts) && smallCounts > 0)) {
     throw new RangeError(
       `small counts are of fewer than a whole number of people, at least 1, not ${smallCounts}`,
@@ -178,8 +186,7 @@ function* writePlan(accountId: string, { costs: prices, ...rest }: AccountPlan):
   const costs = JSON.stringify(
     Object.fromEntries(COSTED_CALLS.map((call) => [call, prices[call].toString()])),
   );
-  const { name, perDay, perMinute, smallCounts } = rest;
-  yield* upsert("plans", { accountId, name, perMinute, perDay, costs, smallCounts }, "account_id");
+  yield* upsert("plans", { accountId, ...rest, costs }, "account_id");
 }
 
 /**

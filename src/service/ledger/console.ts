@@ -22,12 +22,14 @@ import type {
   ConsoleStore,
   Standing,
   StoredExport,
+  StoredSegment,
 } from "./records.ts";
-import { IDEMPOTENCY_TTL_MS, pageKey } from "./records.ts";
+import { pageKey } from "./records.ts";
 
 const SESSION_COLUMNS =
   "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
-const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn,
+const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, segment, version, only_new, profiles, per_page,
+  price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn, kept_until,
   COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin`;
 
 const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
@@ -35,6 +37,7 @@ const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
 export const consoleStore = (database: LedgerDatabase, now: () => number): ConsoleStore => ({
   ...sessionsOf(database, now),
   ...exportsOf(database, now),
+  ...segmentsOf(database),
 });
 
 const toolsOf = (database: LedgerDatabase) => ({
@@ -115,13 +118,15 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
     exports: async ({ accountId, mode }, state) =>
       (await database.read(exportsSql(state), accountId, mode)).map(storedExport),
 
-    async advanceExport({ credits: spent, id, pages, rows, seenAt, turn }) {
+    async advanceExport({ credits: spent, id, pages, profiles, rows, seenAt, turn }) {
       // A page is bought before it is written down, and its
       // key gives it again for nothing: no sync is needed.
-      const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4,
-          state = CASE WHEN profiles <= $2 THEN 'ready' ELSE state END, why = CASE WHEN profiles <= $2 THEN '' ELSE why END
+      const sql = `UPDATE console_exports
+          SET pages = $1, row_count = $2, credits = $3, seen_at = $4, profiles = $6,
+          state = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN 'ready' ELSE state END,
+          why = CASE WHEN CAST($6 AS bigint) <= CAST($2 AS bigint) THEN '' ELSE why END
         WHERE id = $5 AND pages <= $1`;
-      await write("volatile", sql, pages, rows, spent, seenAt, id);
+      await write("volatile", sql, pages, rows, spent, seenAt, id, profiles);
       const ours = "SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying' AND turn = $2";
       return (await database.read(ours, id, turn)).length > 0;
     },
@@ -135,14 +140,50 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
     storedReply: (accountId, mode, call, key) =>
       one(
         `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
-         AND status IS NOT NULL AND created_at > $5`,
+         AND status IS NOT NULL AND kept_until > $5`,
         replyOf,
         accountId,
         mode,
         call,
         key,
-        now() - IDEMPOTENCY_TTL_MS,
+        now(),
       ),
+  } satisfies Partial<ConsoleStore>;
+}
+
+const SEGMENTS = `SELECT s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment, s.people,
+    s.counted_at, s.created_at, COALESCE((SELECT k.origin FROM keys k WHERE k.id = s.key_id), s.key_id) AS origin,
+    CAST(COALESCE(SUM(e.row_count), 0) AS bigint) AS bought, MAX(e.created_at) AS bought_at
+  FROM console_segments s LEFT JOIN console_exports e
+    ON e.account_id = s.account_id AND e.mode = s.mode AND e.segment = s.segment AND e.row_count > 0
+  WHERE s.account_id = $1 AND s.mode = $2
+  GROUP BY s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment, s.people,
+    s.counted_at, s.created_at
+  ORDER BY s.created_at DESC, s.id LIMIT 200`;
+
+function segmentsOf(database: LedgerDatabase) {
+  const { one, write } = toolsOf(database);
+  return {
+    async saveSegment(segment) {
+      // Sent twice it is one: its id is made of what it is.
+      await database.change("durable", () => upsert("console_segments", segment, "id"));
+    },
+
+    segments: async ({ accountId, mode }) =>
+      (await database.read(SEGMENTS, accountId, mode)).map(storedSegment),
+
+    async removeSegment(accountId, id) {
+      const sql = "DELETE FROM console_segments WHERE account_id = $1 AND id = $2";
+      return (await write("durable", sql, accountId, id)) > 0;
+    },
+
+    async noteCount({ accountId, countedAt, mode, people, segment }) {
+      const where = "account_id = $1 AND mode = $2 AND segment = $3";
+      const sql = `SELECT 1 FROM console_segments WHERE ${where} LIMIT 1`;
+      if ((await one(sql, () => true, accountId, mode, segment)) === undefined) return;
+      const set = `UPDATE console_segments SET people = $4, counted_at = $5 WHERE ${where}`;
+      await write("volatile", set, accountId, mode, segment, people, countedAt);
+    },
   } satisfies Partial<ConsoleStore>;
 }
 
@@ -205,7 +246,7 @@ function* enterExport(
   assertFree: (now: Standing) => void,
   { lock, repeated }: { readonly lock: string; readonly repeated: boolean },
 ): Steps<boolean> {
-  const { rows: rowCount, ...row } = item;
+  const { onlyNew, rows: rowCount, ...row } = item;
   const { accountId, createdAt, id, keyId, mode, price, profiles, seenAt, turn } = item;
   const sql =
     "SELECT p.account_id, p.mode, p.balance, p.held FROM balances p " +
@@ -249,7 +290,7 @@ function* enterExport(
     return (yield* change(sql, price, seenAt, turn, id)) > 0;
   }
 
-  yield* insert("console_exports", { ...row, rowCount });
+  yield* insert("console_exports", { ...row, rowCount, onlyNew: Number(onlyNew) });
   yield* audit(
     { actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } },
     createdAt,
@@ -296,5 +337,22 @@ function* endSession(id: string, actor: string, at: number): Steps<boolean> {
 const storedSession = (row: Row): ConsoleSession =>
   storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
 
-const storedExport = (row: Row): StoredExport =>
-  storedFields(row, ["profiles", "perPage", "createdAt", "pages", "rows", "seenAt", "turn"]);
+const EXPORT_NUMBERS = [
+  "profiles",
+  "perPage",
+  "createdAt",
+  "pages",
+  "rows",
+  "seenAt",
+  "turn",
+  "keptUntil",
+  "onlyNew",
+];
+
+function storedExport(row: Row): StoredExport {
+  const item = storedFields<StoredExport>(row, EXPORT_NUMBERS);
+  return { ...item, onlyNew: Boolean(item.onlyNew) };
+}
+
+const storedSegment = (row: Row): StoredSegment =>
+  storedFields(row, ["people", "countedAt", "createdAt", "bought", "boughtAt"]);

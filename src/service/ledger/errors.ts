@@ -41,6 +41,15 @@ export class HoldResolvedError extends Error {
   }
 }
 
+/** Of people who were to be sold as new, the account has bought somebody since they were chosen. */
+export class SoldMeanwhileError extends Error {
+  override readonly name = "SoldMeanwhileError";
+
+  constructor() {
+    super("somebody of these people was bought meanwhile: nothing was charged");
+  }
+}
+
 export class OverchargeError extends Error {
   override readonly name = "OverchargeError";
 

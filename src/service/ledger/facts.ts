@@ -97,7 +97,7 @@ export interface Hold extends Place {
 export interface ReplyRecord {
   readonly requestHash: string;
   readonly holdId: string;
-  readonly createdAt: number;
+  readonly keptUntil: number;
   readonly ownerAlive: boolean;
   readonly origin: string;
   readonly charged: Credits;
@@ -117,6 +117,8 @@ export interface Facts {
   readonly sessions: ReadonlyMap<string, Principal>;
   readonly budgets: ReadonlyMap<string, Capped>;
   readonly refunded: ReadonlyMap<string, Credits>;
+  /** Marks of people who are owned, of those that the group sells as new. */
+  readonly owned: ReadonlySet<string>;
   readonly nextHoldId: bigint;
 }
 
@@ -145,8 +147,15 @@ export interface Writes {
   }[];
   readonly entries: readonly Entry[];
   readonly forgotten: readonly string[];
+  readonly owned: readonly { readonly mark: string; readonly holdId: string }[];
+  /** Holds whose people are owned no longer. */
+  readonly disowned: readonly string[];
   readonly records: readonly { readonly id: string; readonly request: HoldRequest }[];
-  readonly replies: readonly { readonly holdId: string; readonly reply: StoredReply }[];
+  readonly replies: readonly {
+    readonly holdId: string;
+    readonly reply: StoredReply;
+    readonly keptUntil: number;
+  }[];
   readonly money: readonly Money[];
   readonly budgets: readonly Capped[];
 }

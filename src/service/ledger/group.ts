@@ -22,6 +22,7 @@ import {
   recordKey,
   refundOf,
 } from "./facts.ts";
+import { readOwned } from "./marks.ts";
 import { decide } from "./rules.ts";
 import { writeGroup } from "./writes.ts";
 
@@ -30,6 +31,7 @@ function needsOf(group: readonly Attempt[]) {
   const [holds, operations] = [new Set<string>(), new Set<string>()];
   const [keys, sessions] = [new Set<string>(), new Set<string>()];
   const records = new Map<string, readonly string[]>();
+  const marks = new Set<string>();
   for (const { request, earlier } of group) {
     switch (request.kind) {
       case "hold": {
@@ -52,6 +54,8 @@ function needsOf(group: readonly Attempt[]) {
       }
       case "settle":
         holds.add(request.settlement.holdId);
+        if (request.settlement.people?.areNew)
+          for (const mark of request.settlement.people.marks) marks.add(mark);
         break;
       case "release":
         holds.add(request.holdId);
@@ -67,7 +71,7 @@ function needsOf(group: readonly Attempt[]) {
     }
   }
 
-  return { places, holds, operations, records, keys, sessions };
+  return { places, holds, operations, records, keys, sessions, marks };
 }
 
 /** One transaction of a group: read under its lock, decided, written. */
@@ -88,6 +92,7 @@ function* readGroup(
   const {
     holds: holdIds,
     keys: keyIds,
+    marks,
     operations,
     places,
     records: replies,
@@ -104,7 +109,7 @@ function* readGroup(
 
   const records = new Map<string, ReplyRecord>();
   for (const row of yield* rowsOf(
-    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
+    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.kept_until, r.status, r.headers, r.body, r.digest,
        h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
      FROM (VALUES %) AS v JOIN idempotency r
        ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
@@ -160,6 +165,7 @@ function* readGroup(
     operations: new Map(entries.map((row) => [row.operation as string, operationOf(row)])),
     keys,
     sessions: yield* readSessions([...sessions]),
+    owned: yield* readOwned([...marks]),
     budgets,
     refunded: new Map(
       refunded.map((row) => [String(row.refund_of), credits(row.amount as bigint)]),
@@ -269,7 +275,7 @@ function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
   return {
     requestHash: row.request_hash as string,
     holdId: String(row.hold_id),
-    createdAt: Number(row.created_at),
+    keptUntil: Number(row.kept_until),
     ownerAlive,
     origin: row.origin as string,
     charged: credits((row.posted ?? 0n) as bigint),

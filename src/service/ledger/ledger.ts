@@ -22,6 +22,8 @@ export interface AccountPlan {
    * gets so many a day. Null: they are not bounded.
    */
   readonly smallCounts: number | null;
+  /** For so many days the rows that are bought on the page are kept there. */
+  readonly keepDays: number;
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
 
@@ -34,6 +36,7 @@ export const STANDARD_PLAN: AccountPlan = {
   perMinute: 600,
   perDay: 100_000,
   smallCounts: null,
+  keepDays: 30,
   costs: {
     account: credits(0n),
     person_count: credits(0n),
@@ -223,10 +226,21 @@ export type HoldOutcome =
   | { readonly kind: "in_flight" }
   | { readonly kind: "mismatch" };
 
+export interface SoldPeople {
+  /** From {@link PeopleStore.marks}. */
+  readonly marks: readonly string[];
+  /** The account must own none of them yet: else SoldMeanwhileError, and nothing is charged. */
+  readonly areNew: boolean;
+}
+
 export interface HoldSettlement {
   readonly holdId: string;
   readonly amount: Credits;
   readonly sold?: { readonly price: Credits; readonly rows: number };
+  /** Who is in the reply: the account owns them with the charge. */
+  readonly people?: SoldPeople | undefined;
+  /** How long its reply is kept, epoch milliseconds; without it for {@link IDEMPOTENCY_TTL_MS}. */
+  readonly keptUntil?: number | undefined;
   /** Called inside the transaction, before the charge: reply and charge are committed together. */
   readonly reply: (balanceAfter: Credits) => StoredReply;
 }
@@ -343,7 +357,7 @@ export interface Store extends Administration {
    * @returns how many
    */
   recover(olderThanMs: number): Promise<number>;
-  /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
+  /** @returns one sentence for each breach of an invariant (docs/explanation/reliability.md) */
   verify(): Promise<readonly string[]>;
   /** @param steps that only read, each for itself */
   look<Value>(steps: Steps<Value>): Promise<Value>;

@@ -200,7 +200,7 @@ class PostgresLedger implements LedgerDatabase {
 
   async tidy(): Promise<void> {}
 
-  /** Its own log keeps copies until it reuses the files: docs/personal-data.md says so. */
+  /** Its own log keeps copies until it reuses the files: docs/how-to/personal-data.md says so. */
   async wipe(tables: readonly string[]): Promise<boolean> {
     for (const table of tables) await this.#session.read(`VACUUM FULL ${table}`, [], A_DAY);
     return true;

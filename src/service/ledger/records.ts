@@ -61,7 +61,11 @@ export interface ConsoleExport extends Place {
   readonly id: string;
   readonly keyId: string;
   readonly filters: string;
+  /** The hash of the filters in their canonical form: equal for one segment. */
+  readonly segment: string;
   readonly version: string;
+  /** Sells nobody whom the account owns: it looks through the segment until it has so many. */
+  readonly onlyNew: boolean;
   readonly profiles: number;
   readonly perPage: number;
   readonly price: Credits;
@@ -77,6 +81,30 @@ export interface ConsoleExport extends Place {
    * turn ends with the page in flight, and changes no state.
    */
   readonly turn: number;
+  /** Until then its rows are kept, as the plan said when it began. */
+  readonly keptUntil: number;
+}
+
+/** A segment that somebody gave a name. */
+export interface ConsoleSegment extends Place {
+  readonly id: string;
+  /** Who saved it: the key, or the session of the console. */
+  readonly keyId: string;
+  readonly name: string;
+  readonly filters: string;
+  readonly segment: string;
+  /** How many it had when it was last counted. */
+  readonly people: number;
+  readonly countedAt: number;
+  readonly createdAt: number;
+}
+
+/** With what was bought of it on the page. */
+export interface StoredSegment extends ConsoleSegment {
+  readonly origin: string;
+  readonly bought: number;
+  /** When it was last bought; null: never. */
+  readonly boughtAt: number | null;
 }
 
 /**
@@ -147,6 +175,11 @@ export interface ConsoleStore {
     why: string,
     turn?: number,
   ): Promise<boolean>;
+  saveSegment(segment: ConsoleSegment): Promise<void>;
+  segments(place: Place): Promise<readonly StoredSegment[]>;
+  removeSegment(accountId: string, id: string): Promise<boolean>;
+  /** Notes a count where the segment is a saved one. */
+  noteCount(place: Place & Pick<ConsoleSegment, "segment" | "people" | "countedAt">): Promise<void>;
   storedReply(
     accountId: string,
     mode: KeyMode,
@@ -167,6 +200,8 @@ export interface KeptFilters {
   readonly accountId: string;
   readonly id: string;
   readonly filters: string;
+  /** What somebody called a saved segment; "" for an export. */
+  readonly name: string;
 }
 
 /** What the ledger keeps of people. Money, holds and entries hold nobody and stay. */
@@ -183,6 +218,16 @@ export interface PeopleStore {
    */
   rewrite(change: (reply: KeptReply) => StoredReply | undefined): Promise<number>;
   removeFilters(these: readonly KeptFilters[]): Promise<void>;
+  /** What stands for people of an account: of nobody's use without the key of this ledger. */
+  marks(place: Place, ids: readonly string[]): Promise<readonly string[]>;
+  /** @returns those of the marks whose people were sold to the account */
+  owned(marks: readonly string[]): Promise<ReadonlySet<string>>;
+  /** False where nobody was ever sold there, so that nothing need be looked for. */
+  ownsAnybody(place: Place): Promise<boolean>;
+  /** The marks of these people with whichever accounts bought them. */
+  ownedByAny(ids: readonly string[]): Promise<readonly string[]>;
+  /** Forgets that any account bought these people. */
+  disown(ids: readonly string[]): Promise<void>;
   note(detail: Readonly<Record<string, number>>, by: string): Promise<void>;
   /**
    * Overwrites what was deleted before.

@@ -11,6 +11,7 @@ import {
   type HoldState,
   LedgerInvariantError,
   OverchargeError,
+  SoldMeanwhileError,
   StoreConflictError,
   UnknownAccountError,
 } from "./errors.ts";
@@ -54,7 +55,9 @@ type Mutable<Of> = {
     ? Each[]
     : Of[Name] extends ReadonlyMap<string, infer Value>
       ? Map<string, Value>
-      : Of[Name];
+      : Of[Name] extends ReadonlySet<infer Member>
+        ? Set<Member>
+        : Of[Name];
 };
 
 /** The facts as the requests before have left them, and what is to be written of it. */
@@ -78,7 +81,17 @@ export function decide(
     sessions: new Map(facts.sessions),
     budgets: new Map(facts.budgets),
     refunded: new Map(facts.refunded),
-    writes: { holds: [], resolved: [], entries: [], forgotten: [], records: [], replies: [] },
+    owned: new Set(facts.owned),
+    writes: {
+      holds: [],
+      resolved: [],
+      entries: [],
+      forgotten: [],
+      owned: [],
+      disowned: [],
+      records: [],
+      replies: [],
+    },
   };
 
   const outcomes = group.map((attempt): Outcome => {
@@ -180,7 +193,7 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
     draft.records.set(key, {
       requestHash,
       holdId: id,
-      createdAt: draft.now,
+      keptUntil: draft.now + IDEMPOTENCY_TTL_MS,
       ownerAlive: true,
       origin,
       charged: ZERO,
@@ -226,7 +239,7 @@ function replay(
     return undefined;
   }
 
-  if (record.reply !== undefined && draft.now - record.createdAt >= IDEMPOTENCY_TTL_MS) {
+  if (record.reply !== undefined && draft.now >= record.keptUntil) {
     forget(draft, key, record.holdId);
     return undefined;
   }
@@ -242,7 +255,7 @@ function replay(
 function settle(
   draft: Draft,
   held: Hold,
-  { amount, holdId, reply, sold }: HoldSettlement,
+  { amount, holdId, keptUntil, people, reply, sold }: HoldSettlement,
 ): Settled {
   if (held.state !== "pending") throw new HoldResolvedError(holdId, held.state);
   if (amount < 0n) throw new RangeError(`a charge cannot be negative: ${formatCredits(amount)}`);
@@ -252,6 +265,9 @@ function settle(
       `${sold.rows} rows at ${sold.price} millionths are not ${amount}`,
     );
   }
+
+  if (people?.areNew && people.marks.some((mark) => draft.owned.has(mark)))
+    throw new SoldMeanwhileError();
 
   const { accountId, call, idempotencyKey, keyId, mode } = held;
   const money = moneyOf(draft, held);
@@ -282,12 +298,18 @@ function settle(
     });
   }
 
+  for (const mark of people?.marks ?? []) {
+    draft.owned.add(mark);
+    draft.writes.owned.push({ mark, holdId });
+  }
+
   if (idempotencyKey !== null) {
-    draft.writes.replies.push({ holdId, reply: answer });
+    const until = keptUntil ?? draft.now + IDEMPOTENCY_TTL_MS;
+    draft.writes.replies.push({ holdId, reply: answer, keptUntil: until });
     const key = recordKey(held, call, idempotencyKey);
     const record = draft.records.get(key);
     if (record !== undefined)
-      draft.records.set(key, { ...record, reply: answer, charged: amount, createdAt: draft.now });
+      draft.records.set(key, { ...record, reply: answer, charged: amount, keptUntil: until });
   }
 
   return { reply: answer, balance };
@@ -311,6 +333,7 @@ function refundLost(draft: Draft, held: Hold): void {
   const remainder = unrefunded(draft, held);
   if (held.state !== "posted" || held.idempotencyKey !== null || remainder === 0n) return;
   if (draft.operations.has(operation)) return;
+  draft.writes.disowned.push(held.id);
   refund(draft, held, {
     operation,
     amount: remainder,

@@ -35,7 +35,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-export const SCHEMA_VERSION = 10;
+export const SCHEMA_VERSION = 11;
 
 /**
  * Amounts are millionths. Constraints and triggers repeat
@@ -47,7 +47,7 @@ CREATE TABLE accounts (id text PRIMARY KEY, name text NOT NULL, created_at ${int
 CREATE TABLE plans (
   account_id text PRIMARY KEY REFERENCES accounts (id), name text NOT NULL,
   per_minute ${int} NOT NULL CHECK (per_minute > 0), per_day ${int} NOT NULL CHECK (per_day > 0), costs text NOT NULL,
-  small_counts ${int} CHECK (small_counts > 0)
+  small_counts ${int} CHECK (small_counts > 0), keep_days ${int} NOT NULL CHECK (keep_days > 0)
 ) ${keyed};
 
 CREATE TABLE balances (
@@ -104,11 +104,15 @@ CREATE INDEX entries_refunds ON entries (refund_of) WHERE refund_of IS NOT NULL;
 CREATE TABLE idempotency (
   account_id text NOT NULL, mode text NOT NULL, call text NOT NULL, key text NOT NULL, request_hash text NOT NULL,
   hold_id ${holdId} NOT NULL UNIQUE REFERENCES holds (id), created_at ${int} NOT NULL,
+  kept_until ${int} NOT NULL,
   status ${status}, headers text, body text, digest text NOT NULL,
   PRIMARY KEY (account_id, mode, call, key),
   CHECK ((status IS NULL) = (headers IS NULL) AND (status IS NULL) = (body IS NULL))
 ) ${rows};
-CREATE INDEX idempotency_age ON idempotency (created_at);
+CREATE INDEX idempotency_age ON idempotency (kept_until);
+
+CREATE TABLE owned (mark text PRIMARY KEY, hold_id ${holdId} NOT NULL) ${keyed};
+CREATE TABLE secrets (name text PRIMARY KEY, secret text NOT NULL) ${keyed};
 
 CREATE TABLE usage (
   account_id text NOT NULL, mode text NOT NULL, day text NOT NULL, key_id text NOT NULL, call text NOT NULL,
@@ -168,6 +172,8 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
     "key_id text NOT NULL",
     "filters text NOT NULL",
     "version text NOT NULL",
+    "segment text NOT NULL",
+    `only_new ${int} NOT NULL CHECK (only_new IN (0, 1))`,
     `profiles ${int} NOT NULL`,
     `per_page ${int} NOT NULL`,
     `price ${int} NOT NULL`,
@@ -179,6 +185,19 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
     `credits ${int} NOT NULL`,
     `seen_at ${int} NOT NULL`,
     `turn ${int} NOT NULL`,
+    `kept_until ${int} NOT NULL`,
+  ],
+  console_segments: [
+    "id text PRIMARY KEY",
+    "account_id text NOT NULL REFERENCES accounts (id)",
+    "mode text NOT NULL CHECK (mode IN ('live', 'test'))",
+    "key_id text NOT NULL",
+    "name text NOT NULL",
+    "filters text NOT NULL",
+    "segment text NOT NULL",
+    `people ${int} NOT NULL`,
+    `counted_at ${int} NOT NULL`,
+    `created_at ${int} NOT NULL`,
   ],
   console_places: ["origin text PRIMARY KEY", `started_at ${int} NOT NULL`],
 });
@@ -203,7 +222,8 @@ function twinned({ int, keyed }: Dialect): string {
     const twin = `twin text GENERATED ALWAYS AS (${twinOf(TWINS[table] ?? [])}) STORED`;
     return `CREATE TABLE ${table} (\n  ${[twin, ...columns].join(",\n  ")}${MORE[table] ?? ""}\n) ${keyed};\n`;
   });
-  return `${tables.join("")}CREATE INDEX console_exports_account ON console_exports (account_id, mode, created_at);\n`;
+  return `${tables.join("")}CREATE INDEX console_exports_account ON console_exports (account_id, mode, created_at);
+CREATE INDEX console_segments_account ON console_segments (account_id, mode, segment);\n`;
 }
 
 const HOLD_CHANGED = `OLD.state <> 'pending' OR NEW.id <> OLD.id OR NEW.amount <> OLD.amount OR NEW.account_id <> OLD.account_id

@@ -17,20 +17,20 @@ import {
   type Settled,
 } from "./facts.ts";
 import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
-import {
-  type Account,
-  type Administration,
-  type Balance,
-  type DayCount,
-  type HoldOutcome,
-  type HoldRequest,
-  type HoldSettlement,
-  IDEMPOTENCY_TTL_MS,
-  type KeyMode,
-  type LedgerOptions,
-  type Store,
-  type StoredKey,
+import type {
+  Account,
+  Administration,
+  Balance,
+  DayCount,
+  HoldOutcome,
+  HoldRequest,
+  HoldSettlement,
+  KeyMode,
+  LedgerOptions,
+  Store,
+  StoredKey,
 } from "./ledger.ts";
+import { ownedPeople } from "./owned.ts";
 import type { ConsoleStore, KeptFilters, KeptReply, PeopleStore, StoredReply } from "./records.ts";
 import { versionCache } from "./version-cache.ts";
 
@@ -60,11 +60,14 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
   }
 
   return {
+    ...ownedPeople(database),
+
     replies: keptReplies,
 
     async filters() {
       const rows = await database.read(
-        "SELECT account_id, id, filters FROM console_exports ORDER BY id",
+        `SELECT account_id, id, filters, '' AS name FROM console_exports
+         UNION ALL SELECT account_id, id, filters, name FROM console_segments ORDER BY id`,
       );
       return rows.map((row) => storedFields<KeptFilters>(row, []));
     },
@@ -89,7 +92,7 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
         );
       }),
 
-    wipe: () => database.wipe(["idempotency", "console_exports"]),
+    wipe: () => database.wipe(["idempotency", "console_exports", "console_segments", "owned"]),
   };
 }
 
@@ -114,7 +117,8 @@ function* replace(
 
 function* remove(these: readonly KeptFilters[]): Steps<void> {
   for (const { filters, id } of these) {
-    yield* change("DELETE FROM console_exports WHERE id = $1 AND filters = $2", id, filters);
+    for (const table of ["console_exports", "console_segments"])
+      yield* change(`DELETE FROM ${table} WHERE id = $1 AND filters = $2`, id, filters);
   }
 }
 
@@ -434,8 +438,9 @@ class LedgerStore implements Omit<Store, keyof Administration> {
       this.#database.change("volatile", () =>
         change(
           `DELETE FROM idempotency WHERE hold_id IN
-           (SELECT hold_id FROM idempotency WHERE created_at <= $1 AND status IS NOT NULL ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
-          now - IDEMPOTENCY_TTL_MS,
+           (SELECT hold_id FROM idempotency WHERE kept_until <= $1 AND status IS NOT NULL
+            ORDER BY kept_until LIMIT ${PRUNE_ROWS})`,
+          now,
         ),
       );
 

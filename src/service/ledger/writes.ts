@@ -14,6 +14,7 @@ import { utcDay } from "./clock.ts";
 import { type SqlType, type Steps, tupled } from "./database.ts";
 import { LedgerInvariantError } from "./errors.ts";
 import { type Entry, type GroupOptions, type Links, placeKey, type Writes } from "./facts.ts";
+import { writeOwned } from "./marks.ts";
 
 const ENTRY_TYPES: readonly SqlType[] = [
   ...(["text", "text", "text", "bigint", "bigint", "id", "id"] as const),
@@ -45,21 +46,23 @@ export function* writeGroup(
   );
 
   yield* tupled(
-    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, digest)
+    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, kept_until, digest)
      SELECT v.* FROM (VALUES %) AS v`,
-    ["text", "text", "text", "text", "text", "id", "bigint", "text"],
+    ["text", "text", "text", "text", "text", "id", "bigint", "bigint", "text"],
     writes.records.map(({ id, request: { accountId, call, idempotency, mode } }) => {
       const digest = replyDigest([idempotency?.requestHash ?? "", null, null, null]);
-      return [accountId, mode, call, idempotency?.key, idempotency?.requestHash, id, now, digest];
+      const { key, requestHash } = idempotency ?? {};
+      return [accountId, mode, call, key, requestHash, id, now, now, digest];
     }),
   );
 
-  const replies = writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
+  const replies = writes.replies.map(({ holdId, keptUntil, reply: { body, headers, status } }) => {
     const values = [status, JSON.stringify(headers), body];
     return [
       holdId,
       ...values,
       now,
+      keptUntil,
       replyDigest([links.requests.get(holdId) ?? "", ...values]),
     ] as const;
   });
@@ -83,16 +86,17 @@ export function* writeGroup(
 
   const heads = yield* writeEntries(writes.entries, links, replied, now);
   const { changed: stored } = yield* tupled(
-    `WITH v (hold_id, status, headers, body, created_at, digest) AS (VALUES %)
+    `WITH v (hold_id, status, headers, body, created_at, kept_until, digest) AS (VALUES %)
      UPDATE idempotency SET status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
-       digest = v.digest
+       kept_until = v.kept_until, digest = v.digest
      FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.status IS NULL`,
-    ["id", "integer", "text", "utf8", "bigint", "text"],
+    ["id", "integer", "text", "utf8", "bigint", "bigint", "text"],
     replies,
   );
   if (stored !== replies.length)
     throw new LedgerInvariantError("a hold has lost its idempotency record");
 
+  yield* writeOwned(writes);
   yield* writeFigures(writes, heads);
 }
 

@@ -10,6 +10,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
+import { SoldMeanwhileError } from "../ledger/errors.ts";
 import {
   type Account,
   type Balance,
@@ -37,6 +38,8 @@ export interface ChargedReply {
   readonly rows: number;
   readonly result: readonly Buffer[];
   readonly headers: Readonly<Record<string, string>>;
+  /** The ids of the people in it. */
+  readonly people?: readonly string[] | undefined;
 }
 
 export interface Purchase {
@@ -48,6 +51,10 @@ export interface Purchase {
   /** What a refusal names: a `page` has no `per_page`. */
   readonly part: "call" | "page";
   readonly idempotency: HoldRequest["idempotency"];
+  /** How long the reply is kept, epoch milliseconds; without it as long as any. */
+  readonly keptUntil?: number | undefined;
+  /** Sells nobody whom the account owns. */
+  readonly onlyNew?: boolean | undefined;
   readonly suppressed: SuppressedPeople;
   /**
    * Runs only once the credits are held. A Problem that it throws is the answer, free of charge.
@@ -66,7 +73,10 @@ export interface Sale {
  */
 const UNDO_MS = 500;
 
-/** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back. */
+/**
+ * Hold, work, settle (docs/reference/contract.md, Credits). What fails after the hold gives all
+ * back.
+ */
 export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
   const unit = account.plan.costs[costed];
@@ -104,10 +114,14 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
 
   const charge = priceOf(page.rows, unit);
   try {
+    const { keptUntil, onlyNew: areNew = false } = order;
+    const marks = await store.people.marks(request, page.people ?? []);
     const sale: HoldSettlement = {
       holdId,
       amount: charge,
       sold: { price: unit, rows: page.rows },
+      people: { marks, areNew },
+      keptUntil,
       reply: (balance) => ({
         status: 200,
         headers: page.headers,
@@ -126,6 +140,8 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
         cause: error,
       });
     });
+    if (error instanceof SoldMeanwhileError)
+      throw new Problem(409, [error.message], { "retry-after": "1" });
     throw error;
   }
 }

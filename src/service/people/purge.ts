@@ -107,6 +107,7 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
 
   const { length: test } = await theirs(currentPeople(places.folders.testDataset, setup), "test");
   const filters = await namedBy(person, places);
+  const owned = (await places.store?.people.ownedByAny(idsOf(person))) ?? [];
 
   return {
     person,
@@ -115,15 +116,20 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
     replies,
     exports: exports.size,
     filters,
-    anything: records + test + replies + filters.length > 0,
+    anything: records + test + replies + filters.length + owned.length > 0,
   };
 }
+
+const idsOf = ({ suppressed }: PersonMatcher): readonly string[] =>
+  suppressed.flatMap(({ id }) => id ?? []);
 
 const namedBy = async (
   person: PersonMatcher,
   { store }: KeptPeople,
 ): Promise<readonly KeptFilters[]> =>
-  ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedByFilters(filters));
+  ((await store?.people.filters()) ?? []).filter(
+    ({ filters, name }) => person.isNamedByFilters(filters) || person.isNamedIn(name),
+  );
 
 const PATIENCE_MS = 60_000;
 
@@ -186,9 +192,10 @@ async function purgeLedger(person: PersonMatcher, places: KeptPeople): Promise<n
     const after = leaveOut(reply, (who) => person.is(identityOf(who), mode));
     return after === reply ? undefined : after;
   });
-  const exports = await namedBy(person, places);
-  await store.people.removeFilters(exports);
-  return exports.length;
+  await store.people.disown(idsOf(person));
+  const named = await namedBy(person, places);
+  await store.people.removeFilters(named);
+  return named.length;
 }
 
 /** Files of the folder, beside the service's own, that have the person: somebody put them there. */

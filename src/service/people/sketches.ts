@@ -9,6 +9,7 @@ import {
 } from "../../shared/contract/sketch.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { invalid } from "../problem.ts";
+import { idOf } from "./ids.ts";
 
 export interface Sketched {
   readonly filters: CanonicalFilters;
@@ -146,12 +147,4 @@ export async function recordsAt(
   }
 
   return places.flatMap((place) => all.get(place) ?? []);
-}
-
-/** Records begin with the id. */
-function idOf(record: Buffer): string {
-  const [, plain] = /^\{"id":"([^"\\]+)"/.exec(record.toString("latin1", 0, 64)) ?? [];
-  return plain !== undefined && /^[\x20-\x7e]+$/.test(plain)
-    ? plain
-    : (JSON.parse(record.toString()) as { readonly id: string }).id;
 }

@@ -11,7 +11,7 @@ import {
 import { isNested, type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
 import type { StoredReply } from "../ledger/records.ts";
 
-/** How many of a page's people were left out of it (docs/contract.md, Idempotency). */
+/** How many of a page's people were left out of it (docs/reference/contract.md, Idempotency). */
 export const LEFT_OUT = "x-suppressed-count";
 
 const textOf = (value: JsonValue | undefined): string | undefined =>

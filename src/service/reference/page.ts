@@ -46,7 +46,7 @@ ${markdown(text)}
 }
 
 const fileText = (name: string): string =>
-  readFileSync(new URL(`docs/reference/${name}`, packageRoot()), "utf8");
+  readFileSync(new URL(`docs/served/${name}`, packageRoot()), "utf8");
 
 export function referencePage(): readonly ReferenceFile[] {
   const text = referenceText(openApiDocument());

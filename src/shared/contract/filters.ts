@@ -52,7 +52,7 @@ const MAX_ISSUES = 20;
 export const VALID_FILTERS_LINE = `valid filters: ${FILTER_KEYS.join(", ")}`;
 
 /**
- * The rules of docs/contract.md, Filters: in the client
+ * The rules of docs/reference/contract.md, Filters: in the client
  * before sending, in the service before work. Never throws.
  */
 export function checkFilters(input: unknown): FilterCheck {

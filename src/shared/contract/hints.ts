@@ -88,8 +88,15 @@ interface Remedy {
   readonly filters: Filters;
 }
 
+/** What can be taken at once of a hint, with its own words. */
+interface Offer extends Remedy {
+  /** The hint. */
+  readonly of: string;
+}
+
 interface Hints {
   readonly hints: readonly string[];
+  readonly offers: readonly Offer[];
   readonly remedy?: Remedy | undefined;
   readonly unmatched: readonly string[];
   /** Values that nobody could be asked about. */
@@ -103,8 +110,10 @@ interface Hints {
 export async function hintsFor(segment: Counted, questions: Questions): Promise<Hints> {
   const { count, filters } = segment;
   const lists = listsOf(filters);
-  if (count !== 0 && lists.length === 0) return { hints: [], unmatched: [], unchecked: [] };
+  if (count !== 0 && lists.length === 0)
+    return { hints: [], offers: [], unmatched: [], unchecked: [] };
 
+  const offers: Offer[] = [];
   const hints = count === 0 ? [...misread(filters, questions)] : [];
   const say = ({ key, value }: Pick<Unmatched, "key" | "value">) => questions.say(key, value);
   let looked: Looked = { unmatched: [], open: lists };
@@ -112,17 +121,19 @@ export async function hintsFor(segment: Counted, questions: Questions): Promise<
   try {
     looked = await look(segment, questions);
     remedy = count === 0 ? await remedyFor(filters, looked.unmatched, questions) : undefined;
-    hints.push(
-      ...(remedy === undefined ? namesOf(filters, looked.unmatched, questions) : [remedy.text]),
-    );
+    if (remedy !== undefined) {
+      hints.push(remedy.text);
+      offers.push({ ...remedy, of: remedy.text });
+    } else hints.push(...namesOf(filters, looked.unmatched, questions, offers));
     if (count === 0 && looked.unmatched.length === 0)
-      hints.push(...(await whichEmpties(filters, questions)));
+      hints.push(...(await whichEmpties(filters, questions, offers)));
   } catch {
     // The count itself was answered; a hint is worth no error.
   }
 
   return {
     hints,
+    offers,
     remedy,
     unmatched: looked.unmatched.map(say),
     unchecked: looked.open.map(([key, value]) => say({ key, value })),
@@ -152,16 +163,21 @@ function namesOf(
   filters: Filters,
   unmatched: readonly Unmatched[],
   questions: Questions,
+  offers: Offer[],
 ): readonly string[] {
   const [only, second] = Object.values(filters);
   const isAlone = second === undefined && [only].flat().length < 2;
   const among = Object.keys(filters).length > 1 ? " by itself" : "";
-  const known = unmatched.flatMap(({ key, value, near: other }) =>
-    other === null
-      ? []
-      : `${questions.say(key, value)} matches nobody: ` +
-        `${near(other, questions)} counts ${people(other.count)}${among}`,
-  );
+  const known = unmatched.flatMap((one) => {
+    const { key, near: other, value } = one;
+    if (other === null) return [];
+    const text =
+      `${questions.say(key, value)} matches nobody: ` +
+      `${near(other, questions)} counts ${people(other.count)}${among}`;
+    const changed = corrected(filters, { ...one, near: other });
+    if (checkFilters(changed).ok) offers.push({ of: text, text, filters: changed });
+    return [text];
+  });
 
   const silent = unmatched
     .filter(({ near: other }) => other === null)
@@ -175,16 +191,12 @@ async function remedyFor(
   unmatched: readonly Unmatched[],
   questions: Questions,
 ): Promise<Remedy | undefined> {
-  const changed: Record<string, Filters[FilterKey]> = { ...filters };
+  let changed = filters;
   const words: string[] = [];
-  for (const { key, value, near: other } of unmatched) {
-    if (other === null) return undefined;
-    words.push(near(other, questions));
-
-    const others = [changed[key] ?? []].flat().filter((each) => each !== value);
-    if (others.length === 0) delete changed[key];
-    const values = [...(other.key === key ? others : []), other.value].flat() as string[];
-    changed[other.key] = values.length === 1 ? values[0] : values;
+  for (const one of unmatched) {
+    if (one.near === null) return undefined;
+    words.push(near(one.near, questions));
+    changed = corrected(changed, { ...one, near: one.near });
   }
 
   if (words.length === 0 || !checkFilters(changed).ok) return undefined;
@@ -192,6 +204,19 @@ async function remedyFor(
   return count
     ? { text: `${words.join(" ")} counts ${people(count)}`, filters: changed }
     : undefined;
+}
+
+/** The filters with what is near a value in its place. */
+function corrected(
+  filters: Filters,
+  { key, near: other, value }: Unmatched & { readonly near: Near },
+): Filters {
+  const changed: Record<string, Filters[FilterKey]> = { ...filters };
+  const others = [changed[key] ?? []].flat().filter((each) => each !== value);
+  if (others.length === 0) delete changed[key];
+  const values = [...(other.key === key ? others : []), other.value].flat() as string[];
+  changed[other.key] = values.length === 1 ? values[0] : values;
+  return changed;
 }
 
 /** `acme.com`, and no path that a profile address has. */
@@ -223,17 +248,25 @@ function misread(filters: Filters, questions: Questions): string[] {
 }
 
 /** Without which of the filters there is somebody, where each has somebody. */
-async function whichEmpties(filters: Filters, questions: Questions): Promise<readonly string[]> {
+async function whichEmpties(
+  filters: Filters,
+  questions: Questions,
+  offers: Offer[],
+): Promise<readonly string[]> {
   const keys = Object.keys(filters) as FilterKey[];
   if (keys.length < 2) return [];
 
-  const without: string[] = [];
+  const without: (Remedy & { readonly name: string })[] = [];
   for (const key of keys.slice(0, MOST_CALLS / 2)) {
     const { [key]: _, ...others } = filters;
     const count = await questions.count(others);
-    if (count) without.push(`${questions.speech.name(key)}: ${people(count)}`);
+    const name = `${questions.speech.name(key)}: ${people(count ?? 0)}`;
+    if (count) without.push({ name, text: `Without ${name}`, filters: others });
   }
 
   const each = "each filter matches somebody, all together nobody";
-  return without.length === 0 ? [] : [`${each}; without ${without.join("; without ")}`];
+  if (without.length === 0) return [];
+  const hint = `${each}; without ${without.map(({ name }) => name).join("; without ")}`;
+  offers.push(...without.map(({ filters: left, text }) => ({ of: hint, text, filters: left })));
+  return [hint];
 }

@@ -1,5 +1,5 @@
 // Tested by test/unit/contract-money.test.ts.
-/** Credits as whole millionths in a bigint, never a float (docs/contract.md, Credits). */
+/** Credits as whole millionths in a bigint, never a float (docs/reference/contract.md, Credits). */
 declare const creditsBrand: unique symbol;
 
 /**

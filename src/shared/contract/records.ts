@@ -7,7 +7,7 @@ type Fields = Readonly<
 
 /**
  * The fields of a person record in published order
- * (docs/contract.md, Records), with an example and its meaning.
+ * (docs/reference/contract.md, Records), with an example and its meaning.
  */
 export const PERSON = {
   id: ["p0f8b4db9", "Identifier, stable within a dataset version."],
@@ -98,7 +98,10 @@ export const COSTED_CALLS = [
 ] as const;
 export type CostedCall = (typeof COSTED_CALLS)[number];
 
-/** Bounds of the API (docs/contract.md, Search). */
+/** A plan keeps rows for ten years at most: whoever keeps longer keeps for ever. */
+export const KEEP_DAYS_MAX = 3_650;
+
+/** Bounds of the API (docs/reference/contract.md, Search). */
 export const PER_PAGE_DEFAULT = 10;
 export const PER_PAGE_MAX = 1_000;
 export const COUNT_CACHE_SECONDS = 300;

@@ -1,6 +1,6 @@
 // Tested by test/service/sketch.test.ts.
 /*
- * A set sketch (docs/contract-keys.md, Sketches): cells over digests of people.
+ * A set sketch (docs/reference/contract-keys.md, Sketches): cells over digests of people.
  * Two sketches of the same cells are subtracted cell by cell; who is in one set
  * alone is read out of what is left. Rateless: any first cells are a sketch.
  */

@@ -117,7 +117,9 @@ export function spanMs(text: string): number | undefined {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whom a sign-in link is for (docs/console.md): part of what the ledger calls who charged. */
+/**
+ * Whom a sign-in link is for (docs/operate/console.md): part of what the ledger calls who charged.
+ */
 export const LINK_NAME = "1 to 32 of a-z, 0-9 and -, as in ada-growth";
 export const isLinkName = (value: unknown): value is string =>
   typeof value === "string" && /^[a-z0-9][a-z0-9-]{0,31}$/.test(value);

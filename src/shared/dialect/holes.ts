@@ -1,6 +1,6 @@
 // Tested by test/unit/shared/dialect/holes.test.ts.
 import { isObject } from "../contract/text.ts";
-import { isNested, type JsonRecord, type JsonValue } from "../rows/values.ts";
+import { isNested, type JsonValue } from "../rows/values.ts";
 
 /** What a template is filled with. One that is not there, or undefined, has no value. */
 export type Filling = Readonly<Record<string, unknown>>;
@@ -74,65 +74,75 @@ export interface VendorBody {
 const HEADER = "header:";
 const STEP = /^([^[\]]*)((?:\[[^[\]]*\])*)$/;
 
+/** A member, or of a list the item at an index, or the first whose member is written so. */
+type Step = string | number | { readonly name: string; readonly wanted: string };
+type Path = { readonly header: string } | { readonly steps: readonly Step[] };
+
+/** The places of the files in use, taken apart once: each is looked for in every row. */
+const PLACES = new Map<string, readonly Path[]>();
+
+function pathsOf(place: string): readonly Path[] {
+  const known = PLACES.get(place);
+  if (known !== undefined) return known;
+
+  const paths = place
+    .split("|")
+    .map((path) =>
+      path.startsWith(HEADER)
+        ? { header: path.slice(HEADER.length).toLowerCase() }
+        : { steps: path === "" ? [] : path.split(".").flatMap(stepsOf) },
+    );
+  PLACES.set(place, paths);
+  return paths;
+}
+
+function stepsOf(step: string): Step[] {
+  const [, name = "", picks = ""] = STEP.exec(step) ?? [];
+  const picked = [...picks.matchAll(/\[([^[\]]*)\]/g)].map(([, pick = ""]): Step => {
+    const [key = "", wanted] = pick.split("=");
+    return wanted === undefined ? Number(pick) : { name: key, wanted };
+  });
+  return name === "" ? picked : [name, ...picked];
+}
+
 /**
  * What stands at a place: `a.b[0].c`, `list[current=true].x`, `a|b` (the first
  * that has a value), `header:name`, and "" for the reply itself.
  */
 export function placed(place: string, { body, header }: VendorBody): JsonValue | undefined {
-  for (const path of place.split("|")) {
-    const value = path.startsWith(HEADER)
-      ? header(path.slice(HEADER.length).toLowerCase())
-      : at(body, path);
+  for (const path of pathsOf(place)) {
+    const value = "header" in path ? header(path.header) : at(body, path.steps);
     if (value !== undefined && value !== null) return value;
   }
   return undefined;
 }
 
 /** Whether what stands there is said to be nothing. */
-export const isNothing = (place: string, { body }: VendorBody): boolean => at(body, place) === null;
+export const isNothing = (place: string, { body }: VendorBody): boolean =>
+  pathsOf(place).some((path) => "steps" in path && at(body, path.steps) === null);
 
-/** Of a row. */
-export const inRow = (place: string, row: JsonValue): JsonValue | undefined =>
-  placed(place, { body: row, header: () => undefined });
-
-function at(from: JsonValue | undefined, path: string): JsonValue | undefined {
-  let value = from;
-  for (const { name, picks } of stepsOf(path)) {
-    if (name !== "") value = member(value, name);
-    for (const pick of picks) value = picked(value, pick);
+/** Of a row, which has no headers. */
+export function inRow(place: string, row: JsonValue): JsonValue | undefined {
+  for (const path of pathsOf(place)) {
+    const value = "steps" in path ? at(row, path.steps) : undefined;
+    if (value !== undefined && value !== null) return value;
   }
+  return undefined;
+}
+
+function at(from: JsonValue | undefined, steps: readonly Step[]): JsonValue | undefined {
+  let value = from;
+  for (const step of steps) value = stepped(value, step);
   return value;
 }
 
-interface Step {
-  readonly name: string;
-  readonly picks: readonly string[];
-}
-
-/** The paths of the files in use, taken apart once: each is looked for in every row. */
-const STEPS = new Map<string, readonly Step[]>();
-
-function stepsOf(path: string): readonly Step[] {
-  const known = STEPS.get(path);
-  if (known !== undefined) return known;
-
-  const steps = (path === "" ? [] : path.split(".")).map((step): Step => {
-    const [, name = "", picks = ""] = STEP.exec(step) ?? [];
-    return { name, picks: [...picks.matchAll(/\[([^[\]]*)\]/g)].map(([, pick = ""]) => pick) };
-  });
-  STEPS.set(path, steps);
-  return steps;
-}
-
-const member = (value: JsonValue | undefined, name: string): JsonValue | undefined =>
-  isNested(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-
-function picked(value: JsonValue | undefined, pick: string): JsonValue | undefined {
+function stepped(value: JsonValue | undefined, step: Step): JsonValue | undefined {
+  if (typeof step === "string")
+    return isNested(value) && Object.hasOwn(value, step) ? value[step] : undefined;
   if (!Array.isArray(value)) return undefined;
   const items = value as readonly JsonValue[];
-  const [name = "", wanted] = pick.split("=");
-  if (wanted === undefined) return items[Number(pick)];
-  return items.find((item) => String(member(item, name)) === wanted) as JsonRecord | undefined;
+  if (typeof step === "number") return items[step];
+  return items.find((item) => String(stepped(item, step.name)) === step.wanted);
 }
 
 /** Whether a place is written as one is. */

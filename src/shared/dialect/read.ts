@@ -17,7 +17,7 @@ import { holesOf, isPlace } from "./holes.ts";
 import { type DialectFile, dialectShape } from "./shape.ts";
 
 const AS_DIALECT = {
-  hint: "docs/dialects.md has every member; headcount connections dialects lists files that are right",
+  hint: "docs/reference/dialects.md has every member; headcount connections dialects lists files that are right",
   code: "invalid_dialect",
 };
 

@@ -16,7 +16,7 @@ import {
   text,
 } from "../schema/build.ts";
 
-/** What a file of a vendor may say: docs/dialects.md. Every member of it is there. */
+/** What a file of a vendor may say: docs/reference/dialects.md. Every member of it is there. */
 
 const several = some(text, list(text));
 const say = object({ say: several, wider: optional(flag) });

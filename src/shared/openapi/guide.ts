@@ -69,6 +69,8 @@ Limits hold per key, in fixed windows of a minute and of a UTC day. Every answer
 
 Keys belong to the account and the operation. Without the header a repeated call is a new call, and is charged. It may be repeated by others than you: many proxies (Varnish, Squid and Caddy among them) send a GET again by themselves when its reply is lost, and two of the paid calls are GETs.
 
+With a charge the service keeps a mark of each person who was sold, an HMAC of account and id under a key of its own: its console leaves out whom an account owns. Marks of a person who is forgotten are deleted.
+
 ## Test keys
 
 A key that begins with \`hc_test_\` reaches the same routes over a small fixed dataset of invented people and companies, with full validation and a simulated balance of its own. Live credits are never touched. Magic values make a call with a test key fail as you need it:

@@ -282,7 +282,9 @@ function memberOf(members: readonly Member[], names: readonly string[]): Member 
 const unreadable = (message: string): CliError =>
   failed.incomplete(message, undefined, "unreadable_reply");
 
-/** The rows of a reply (docs/output.md, "Where rows are found"), or why there are none. */
+/**
+ * The rows of a reply (docs/reference/output.md, "Where rows are found"), or why there are none.
+ */
 function findRows(bytes: Buffer, kind: RecordKind): Spans | CliError {
   const begin = skipSpace(bytes, 0);
   if (bytes[begin] === OPEN_LIST) return unwrapped(bytes, scanList(bytes, begin));

@@ -1,6 +1,6 @@
 // The one scanner of replies. It finds rows without parsing them, so NDJSON
 // and JSON are what was paid for; of rows with the keys of the first one it
-// notes where each value stands, to copy CSV (docs/performance.md).
+// notes where each value stands, to copy CSV (docs/explanation/performance.md).
 import {
   BACKSLASH,
   CLOSE_LIST,

@@ -487,7 +487,7 @@ export const API_SCHEMAS = {
 
 /**
  * `result` of `GET /v1/account`, `GET /key` and `POST
- * /facets` (docs/contract.md). Times are ISO-8601.
+ * /facets` (docs/reference/contract.md). Times are ISO-8601.
  */
 export type AccountResult = s.Of<typeof account>;
 export type KeyResult = s.Of<typeof key>;

@@ -106,6 +106,10 @@ export const quoteShape = s.object({
   owned: s.said(s.maybe(s.wholeNumberShape), "how many of them you own"),
   owned_exact: s.maybe(s.flag),
   owned_calls: s.maybe(s.wholeNumberShape),
+  owned_elsewhere: s.said(
+    s.list(s.object({ service: s.text, people: s.wholeNumberShape })),
+    "others whom you own from another service, by the profile addresses in its records: at most",
+  ),
   paid_again: s.said(s.maybe(s.wholeNumberShape), "how many of the rows to buy you own, at most"),
   look_ups: s.said(
     s.maybe(s.object({ companies: s.wholeNumberShape, credits: s.creditsShape })),
@@ -175,7 +179,7 @@ export const refreshed = s.object({
 
 /**
  * How a job went: a line of its log, what `notify` gets,
- * and what `jobs status` reads (docs/jobs.md, "Log").
+ * and what `jobs status` reads (docs/reference/jobs-file.md, "Log").
  */
 export const outcome = s.object({
   job: s.text,

@@ -13,7 +13,8 @@ const ENOUGH_COLUMNS = 5;
 export const CELL = { plain: 0, quoted: 1, doubled: 2 } as const;
 
 /**
- * Finds records and cells (docs/dataset.md). While `handle` runs the fields describe the record.
+ * Finds records and cells (docs/operate/import.md). While `handle` runs the fields describe the
+ * record.
  */
 export class CsvScanner {
   data: Buffer = Buffer.alloc(0);

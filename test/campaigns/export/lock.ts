@@ -97,7 +97,7 @@ async function play({ cases, isBroken, seed }: Course): Promise<{ kills: number 
 export const lock: Campaign = {
   name: "lock",
   seed: 3,
-  cases: { quick: 3, whole: 200 },
+  cases: { quick: 2, whole: 200 },
   canRun: CAN_UNSHARE,
   control: { without: "the lock", seen: /^two at once: / },
   run: play,

@@ -9,9 +9,9 @@ import { anyFault, CREDITS, startService } from "./scene.ts";
 export const network: Campaign = {
   name: "network",
   seed: 20_260_115,
-  cases: { quick: 60, whole: 2_000 },
+  cases: { quick: 25, whole: 2_000 },
   // Its cap holds all the same: the rows that were paid twice are missing at the end.
-  control: { without: "the keys of the calls", seen: /^expected \{ code: 5, / },
+  control: { without: "the keys of the calls", seen: /^expected (?:\{ code: 5, |'\d+ credits')/ },
 
   async run({ cases, isBroken, seed }) {
     const service = await startService();

@@ -220,7 +220,7 @@ const withoutSyncs = (events: readonly Event[], file: string): readonly Event[] 
 export const exportPowerLoss: Campaign = {
   name: "export-power-loss",
   seed: 11,
-  cases: { quick: 5, whole: Number.POSITIVE_INFINITY },
+  cases: { quick: 3, whole: Number.POSITIVE_INFINITY },
   canRun: HAS_STRACE,
   control: { without: "the syncs of the journal", seen: /^sent before its key was on the disk/ },
 

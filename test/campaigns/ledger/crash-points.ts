@@ -17,7 +17,7 @@ const CALLS = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"] as const
 export const crashPoints: Campaign = {
   name: "crash-points",
   seed: 1,
-  cases: { quick: 4, whole: ALL },
+  cases: { quick: 2, whole: ALL },
   canRun: HAS_STRACE,
   control: { without: "that nothing is acknowledged before its commit", seen: /LOST: / },
 

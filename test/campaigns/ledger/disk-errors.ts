@@ -49,7 +49,7 @@ async function playFault(
     { suffix: "", fragile: false },
     { suffix: "+", fragile: false },
     ...(isFragileToo ? [{ suffix: "", fragile: true }] : []),
-  ];
+  ].filter(({ suffix }) => !course.isBroken || suffix === "+");
   // The whole form meets every sync and every second write.
   const step = stepOver(total, course) * (course.isWhole && call !== "fsync" ? 2 : 1);
   const figures = { points: 0, refused: 0 };

@@ -373,7 +373,7 @@ async function adjust(
 export const model: Campaign = {
   name: "model",
   seed: 20_260_505,
-  cases: { quick: 80, whole: 100_000 },
+  cases: { quick: 25, whole: 100_000 },
   control: {
     without: "that a call is charged once",
     seen: /^expected .* to (?:deeply )?(?:be|equal)/,

@@ -157,7 +157,7 @@ async function playSilence(course: Course): Promise<{ rounds: number; cuts: numb
 export const postgres: Campaign = {
   name: "postgres",
   seed: 99,
-  cases: { quick: 15, whole: 2_000 },
+  cases: { quick: 6, whole: 2_000 },
   canRun: postgresBinaries() !== undefined,
   control: { without: "that a call is charged once", seen: /^expected .* to deeply equal/ },
 

@@ -74,7 +74,7 @@ async function playLives(course: Course, isBeside: boolean): Promise<Played> {
 export const vacuum: Campaign = {
   name: "vacuum",
   seed: 1,
-  cases: { quick: 3, whole: ALL },
+  cases: { quick: 2, whole: ALL },
   canRun: HAS_STRACE,
   control: { without: "the log that a kill leaves", seen: /LOST: |verify of what was left: / },
 

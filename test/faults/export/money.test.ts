@@ -160,7 +160,8 @@ test("a lower cap on resume counts what the run has spent already", async () => 
 test("what an earlier session may have spent stays at risk under a lower cap: nothing is bought into its place", async () => {
   const u = user(proxy.url, service.key);
   const clock = fakeClock(Date.now());
-  // The third page is charged, its reply is lost, and then the network is gone: 80 are settled, 40 more are pending.
+  // The third page is charged, its reply is lost, and then the network is gone: 80 are settled, 40
+  // more are pending.
   proxy.decide = ({ paid }) => ({ kind: paid < 3 ? "none" : paid === 3 ? "drop" : "reset" });
   const argv = [...SALES, "--limit", "160", "--per-page", "40", "--concurrency", "1"];
   expect((await u.run(argv, { clock })).code).toBe(8);

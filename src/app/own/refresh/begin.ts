@@ -41,7 +41,7 @@ export async function prepare(
 function requireOfVendor({ idRows, vendor }: Dialect, { verify }: RefreshOrder): void {
   if (vendor === undefined) return;
 
-  const rest = "docs/vendors.md says what works";
+  const rest = "docs/how-to/vendors.md says what works";
   if (idRows === undefined)
     throw usageError(
       `a list of ${vendor} cannot be refreshed: it tells nobody before he is paid for`,

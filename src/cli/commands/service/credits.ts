@@ -12,7 +12,7 @@ import {
   formatCredits,
   formatCreditsGrouped,
 } from "../../../shared/contract/money.ts";
-import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
+import { COSTED_CALLS, type CostedCall, KEEP_DAYS_MAX } from "../../../shared/contract/records.ts";
 import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
 import { creditsGiven, settingsOf } from "../../arguments/settings.ts";
@@ -188,7 +188,14 @@ function print(
 
 /** Calls that have a price; account and count are free by contract. */
 const PRICED = COSTED_CALLS.filter((call) => call !== "account" && call !== "person_count");
-const PLAN_SETTINGS = ["name", "per-minute", "per-day", "small-counts", ...PRICED] as const;
+const PLAN_SETTINGS = [
+  "name",
+  "per-minute",
+  "per-day",
+  "small-counts",
+  "keep-days",
+  ...PRICED,
+] as const;
 const MAX_CALLS = 1_000_000_000;
 
 export function registerPlan(service: Command, context: Context): void {
@@ -207,6 +214,7 @@ export function registerPlan(service: Command, context: Context): void {
   $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), of each key
   $ headcount service plan set person_search=0.25 company_enrich=2      credits of a profile, of a match
   $ headcount service plan set small-counts=5
+  $ headcount service plan set keep-days=7      rows of a purchase on the page are kept (30)
 
 Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
     .does(atStore(context, setPlan));
@@ -226,6 +234,7 @@ async function setPlan(
     "per-day": perDay,
     "per-minute": perMinute,
     "small-counts": small,
+    "keep-days": keepDays,
     ...prices
   } = settingsOf("plan set", words, PLAN_SETTINGS);
   const costs = Object.fromEntries(
@@ -238,6 +247,9 @@ async function setPlan(
       ? {}
       : { perMinute: wholeNumber("per-minute", 1, MAX_CALLS)(perMinute) }),
     ...(perDay === undefined ? {} : { perDay: wholeNumber("per-day", 1, MAX_CALLS)(perDay) }),
+    ...(keepDays === undefined
+      ? {}
+      : { keepDays: wholeNumber("keep-days", 1, KEEP_DAYS_MAX)(keepDays) }),
     ...(small === undefined
       ? {}
       : { smallCounts: small === "off" ? null : wholeNumber("small-counts", 1, MAX_CALLS)(small) }),
@@ -261,6 +273,7 @@ function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Prin
       per_minute: plan.perMinute,
       per_day: plan.perDay,
       small_counts: plan.smallCounts,
+      keep_days: plan.keepDays,
       costs: costs as Record<CostedCall, number>,
     });
   } else {
@@ -270,6 +283,7 @@ function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Prin
       ["calls a minute", calls(plan.perMinute)],
       ["calls a day", calls(plan.perDay)],
       ...(plan.smallCounts === null ? [] : [["small counts below", calls(plan.smallCounts)]]),
+      ["days that rows are kept", String(plan.keepDays)],
       ...PRICED.map((call) => [call, formatCredits(plan.costs[call])]),
     ]);
   }

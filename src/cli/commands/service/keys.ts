@@ -263,7 +263,7 @@ interface BoundOptions {
 }
 
 /**
- * The calls of the API (docs/contract-keys.md, Keys). The
+ * The calls of the API (docs/reference/contract-keys.md, Keys). The
  * service has them too, and is loaded only when it runs.
  */
 const SCOPES: readonly Scope[] = ["account", "count", "search", "employees", "enrich"];

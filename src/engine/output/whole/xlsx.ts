@@ -91,7 +91,10 @@ function letters(index: number): string {
   return (before > 0 ? letters(before - 1) : "") + String.fromCharCode(65 + (index % 26));
 }
 
-/** A carriage return is what all readers take: some keep `_x000D_` as text (docs/readers.md). */
+/**
+ * A carriage return is what all readers take: some keep `_x000D_` as text
+ * (findings/README.md).
+ */
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",

@@ -1,6 +1,5 @@
 import { type Credits, formatCredits } from "../../../shared/contract/money.ts";
 import type { AskBackup, Row } from "../database.ts";
-import { IDEMPOTENCY_TTL_MS } from "../ledger.ts";
 import { isRewritten, placeName, statesOf } from "./check.ts";
 import { auditStateOf, HOLD_COLUMNS, RESOLVED_COLUMNS, THINGS, valuesOf } from "./links.ts";
 
@@ -15,7 +14,7 @@ const ENTRIES = "SELECT id, chain AS link, account_id, mode, kind, amount, creat
 const AUDIT = "SELECT id, digest AS link, action, states FROM audit";
 const HOLDS = `SELECT ${[...HOLD_COLUMNS, ...RESOLVED_COLUMNS].join(", ")}, digest FROM holds`;
 const REPLIES =
-  "SELECT hold_id AS id, digest, created_at, headers FROM idempotency WHERE status IS NOT NULL";
+  "SELECT hold_id AS id, digest, kept_until, headers FROM idempotency WHERE status IS NOT NULL";
 
 /** I18. @param earlier of the backup @param at now, epoch ms @returns a sentence for each breach */
 export async function historyBreaches(
@@ -82,8 +81,8 @@ export async function historyBreaches(
 
   return breaches;
 
-  async function isOver({ created_at: created, id }: Row): Promise<boolean> {
-    if (at - Number(created) >= IDEMPOTENCY_TTL_MS) return true;
+  async function isOver({ id, kept_until: until }: Row): Promise<boolean> {
+    if (at >= Number(until)) return true;
     // A charge in doubt that went back took its reply with it.
     return (
       (await today({ sql: "SELECT 1 FROM entries WHERE refund_of = $1", values: [id] })).rows

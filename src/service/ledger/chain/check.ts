@@ -259,7 +259,8 @@ const INVARIANTS: readonly string[] = [
   `SELECT 'I7: the record of hold ' || h.id || ' tells of another key, call or time'
    FROM idempotency i JOIN holds h ON h.id = i.hold_id
    WHERE h.idempotency_key IS NULL OR h.idempotency_key <> i.key OR h.call <> i.call OR h.account_id <> i.account_id
-     OR h.mode <> i.mode OR (i.status IS NOT NULL AND i.created_at <> h.resolved_at)`,
+     OR h.mode <> i.mode OR (i.status IS NOT NULL
+       AND (i.created_at <> h.resolved_at OR i.kept_until <= i.created_at))`,
   `SELECT 'I7: pending hold ' || h.id || ' carries an idempotency key that has no record'
    FROM holds h LEFT JOIN idempotency i ON i.hold_id = h.id
    WHERE h.state = 'pending' AND h.idempotency_key IS NOT NULL AND i.hold_id IS NULL`,

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { itemsAt, withVendors } from "../../../../src/engine/dialect/verbatim.ts";
+import { Page } from "../../../../src/shared/rows/page.ts";
+
+const items = (text: string, place: string) => {
+  const body = Buffer.from(text);
+  return itemsAt(body, place)?.map(([start, end]) => body.toString("utf8", start, end));
+};
+
+describe("items of a list as they came", () => {
+  test.each([
+    [
+      '{"data":[{"a":1.0},{"b":"],é"} , null],"total":3}',
+      "data",
+      ['{"a":1.0}', '{"b":"],é"}', "null"],
+    ],
+    [' [ {"a":[1,2]},{} ] ', "", ['{"a":[1,2]}', "{}"]],
+    [
+      '{"x":[1],"r":{"list":[{"n":12345678901234567890}]},"list":[2]}',
+      "r.list",
+      ['{"n":12345678901234567890}'],
+    ],
+    // JSON.parse takes the later one.
+    ['{"d":[1],"d":[2,3]}', "d", ["2", "3"]],
+    ['{"d":[]}', "d", []],
+  ])("%s at %s", (text, place, expected) => {
+    expect(items(text, place)).toEqual(expected);
+  });
+
+  test.each([
+    ["a choice", '{"a":[1]}', "a|b"],
+    ["an item", '{"a":[[1]]}', "a[0]"],
+    ["no list", '{"a":{"b":1}}', "a"],
+    ["nothing there", '{"b":[1]}', "a"],
+    ["a member of no object", "[1]", "a"],
+  ])("%s is not looked for", (_, text, place) => {
+    expect(items(text, place)).toBeUndefined();
+  });
+
+  test("what is no UTF-8 is written anew", () => {
+    expect(itemsAt(Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]), "")).toBeUndefined();
+  });
+});
+
+test("rows have the contract's fields, and the vendor's own row byte by byte", () => {
+  const body = Buffer.from('{"data":[{"id" : 1, "n":1.50},{"id":2,"t":"a\\nb"}]}');
+  const spans = itemsAt(body, "data") ?? [];
+  const rows = [
+    { id: "1", name: "é\n", vendor: { id: 1, n: 1.5 } },
+    { id: "2", name: null, vendor: { id: 2, t: "a\nb" } },
+  ];
+  const text = withVendors(rows, body, spans).toString();
+  expect(text).toBe(
+    '{"id":"1","name":"é\\n","vendor":{"id" : 1, "n":1.50}},' +
+      '{"id":"2","name":null,"vendor":{"id":2,"t":"a\\nb"}}',
+  );
+  expect(Page.read(Buffer.from(`{"result":[${text}]}`), "person").rows()).toEqual(rows);
+  expect(withVendors([], body, []).toString()).toBe("");
+});
