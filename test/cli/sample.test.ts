@@ -403,12 +403,14 @@ describe("at a service of somebody else", () => {
     expect(foreign.charged()).toBe(0);
   });
 
-  test("whose smallest page is fixed: what is refused names the size, and with it the sample has no row too many", async () => {
+  test("whose smallest page is fixed: what is refused says how rows are drawn together, and then the sample has no row too many", async () => {
     const { foreign, u } = await scene({ minPerPage: 5 });
     const ran = await u.run([...DRAW, "--sample", "30"]);
     expect(ran).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/no page of 1 row[\s\S]*--per-page 5 draws 5 rows/),
+      stderr: expect.stringMatching(
+        /refused 1 row that was drawn[\s\S]*--per-page draws more rows/,
+      ),
     });
     expect({ charged: foreign.charged(), runs: runIds(u) }).toEqual({ charged: 0, runs: [] });
     expect(await u.run([...DRAW, "--sample", "33", "--per-page", "5"])).toMatchObject({ code: 0 });
@@ -467,8 +469,10 @@ describe("at a service of somebody else", () => {
         asTyped`search --country x --sample 30 --seed 5 --yes`,
       );
       expect(ran).toMatchObject({
-        code: 5,
-        stderr: expect.stringContaining("does not go as deep as the rows that were drawn"),
+        code: 2,
+        stderr: expect.stringMatching(
+          /refused 1 row that was drawn[\s\S]*if it does not go as deep/,
+        ),
       });
       expect(foreign.charged()).toBe(0);
     } finally {

@@ -205,9 +205,12 @@ export const drawnRefused = (size: number, detail: string, isSize: boolean): Cli
         { hint: "a filter that makes the segment smaller" },
       )
     : usageError(
-        `the service refused a page of ${counted(size, "row")} that was drawn ` +
-          `("${detail}"); nothing was spent on it`,
-        say`${option("per_page")} draws another number of rows together, if that is what it refuses`,
+        `the service refused ${counted(size, "row")} that ${size === 1 ? "was" : "were"} drawn ` +
+          `("${detail}"); nothing was spent on ${size === 1 ? "it" : "them"}`,
+        clauses(
+          say`${option("per_page")} draws more rows together, if it gives no page as small as that`,
+          "a filter that makes the segment smaller helps, if it does not go as deep",
+        ),
         "page_size",
       );
 
