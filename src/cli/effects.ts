@@ -12,37 +12,45 @@ export interface Effects {
   readonly exits?: string;
 }
 
-export const CALLS: Readonly<Record<string, string>> = {
-  account: "GET /v1/account",
-  key: "GET /key",
-  count: "POST /v1/person/count",
-  search: "POST /v1/person/search",
-  enrich: "GET /v1/company/enrich",
-  employees: "GET /v1/company/employees",
-  facets: "POST /facets",
-  counts: "POST /counts",
-  sketch: "POST /sketch",
-  people: "POST /people",
-};
+/** By its first word what the rest of a line says. */
+const byWord = (lines: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(lines.split(/\n\s*/).map((line) => line.split(/ (.*)/)));
 
-/** Where something lies, as it is said, and the variables that say where. */
-export const PLACES: Readonly<Record<string, readonly [place: string, variables: string]>> = {
-  connection: [
-    "config.json, the API key",
-    "HEADCOUNT_CONFIG_DIR HEADCOUNT_CONNECTION HEADCOUNT_BASE_URL HEADCOUNT_PAGING HEADCOUNT_API_KEY",
-  ],
-  given: ["files that are named", ""],
-  output: ["the output that is named", ""],
-  segments: ["saved segments", "HEADCOUNT_CONFIG_DIR"],
-  runs: ["runs", "HEADCOUNT_STATE_DIR"],
-  library: ["the library", "HEADCOUNT_STATE_DIR"],
-  suppression: ["the suppression list", "HEADCOUNT_STATE_DIR"],
-  register: ["the register of outputs", "HEADCOUNT_STATE_DIR"],
-  jobs: ["histories of jobs", "HEADCOUNT_STATE_DIR"],
-  pacing: ["the pace of calls", "HEADCOUNT_STATE_DIR"],
-  sync: ["the synced folder", "HEADCOUNT_STATE_DIR HEADCOUNT_SYNC_KEY"],
-  data: ["the data folder of a service", "XDG_DATA_HOME"],
-};
+export const CALLS = byWord(`account GET /v1/account
+  key GET /key
+  count POST /v1/person/count
+  search POST /v1/person/search
+  enrich GET /v1/company/enrich
+  employees GET /v1/company/employees
+  facets POST /facets
+  counts POST /counts
+  sketch POST /sketch
+  people POST /people`);
+
+/** Where something lies, as it is said. */
+export const PLACES = byWord(`connection config.json, the API key
+  given files that are named
+  output the output that is named
+  segments saved segments
+  runs runs
+  library the library
+  suppression the suppression list
+  register the register of outputs
+  jobs histories of jobs
+  pacing the pace of calls
+  sync the synced folder
+  data the data folder of a service`);
+
+/** What says where that is; of what is not here, {@link STATE}. */
+const VARIABLES = byWord(`connection HEADCOUNT_CONFIG_DIR HEADCOUNT_CONNECTION \
+HEADCOUNT_BASE_URL HEADCOUNT_PAGING HEADCOUNT_API_KEY
+  given
+  output
+  segments HEADCOUNT_CONFIG_DIR
+  sync HEADCOUNT_STATE_DIR HEADCOUNT_SYNC_KEY
+  data XDG_DATA_HOME`);
+
+const STATE = "HEADCOUNT_STATE_DIR";
 
 export const EVERY = "0 2 141";
 
@@ -226,44 +234,42 @@ export const EFFECTS: Readonly<Record<string, Effects>> = Object.fromEntries(
   TABLE.trim()
     .split(/\n(?=\w)(?<!,\n)/)
     .flatMap((block) => {
-      const [names = "", ...fields] = block.split("\n  ");
-      const effects = Object.fromEntries(fields.map((line) => line.split(/ (.*)/)));
-      return names.split(/,\s/).map((name): [string, Effects] => [name, effects]);
+      const [names = ""] = block.split("\n  ", 1);
+      const effects: Effects = byWord(block.slice(names.length).trim());
+      return names.split(/,\s/).map((name) => [name, effects]);
     }),
 );
 
-const words = (text: string | undefined): readonly string[] => text?.split(" ") ?? [];
+const words = (text = ""): readonly string[] => text.split(" ").filter((word) => word !== "");
 
 export const variablesOf = ({ reads, writes }: Effects): readonly string[] => [
   ...new Set(
-    [...words(reads), ...words(writes)].flatMap((place) =>
-      (PLACES[place]?.[1] ?? "").split(" ").filter((name) => name !== ""),
-    ),
+    words(`${reads ?? ""} ${writes ?? ""}`).flatMap((place) => words(VARIABLES[place] ?? STATE)),
   ),
 ];
 
 export const exitsOf = ({ exits }: Effects): readonly number[] =>
-  [...words(EVERY), ...words(exits)].map(Number).sort((one, other) => one - other);
+  words(`${EVERY} ${exits ?? ""}`)
+    .map(Number)
+    .sort((one, other) => one - other);
 
 /** What a man page and `--help-all` say of it; nothing of a command that only has others. */
 export function effectsText(command: Command, width: number): string {
   const effects = EFFECTS[pathOf(command)];
   if (effects === undefined) return "";
 
-  const places = (list: string | undefined) =>
-    words(list).map((place) => PLACES[place]?.[0] ?? place);
-  const rows: readonly (readonly [string, readonly string[]])[] = [
-    ["Asks", words(effects.asks).map((call) => CALLS[call] ?? call)],
-    ["Reads", places(effects.reads)],
-    ["Writes", places(effects.writes)],
-    ["Variables", variablesOf(effects)],
-    ["Exit", exitsOf(effects).map(String)],
-  ];
-
-  const line = ([name, list]: (typeof rows)[number]): string => {
-    const parts = list.map((each, at) => (at < list.length - 1 ? `${each},` : each));
-    return broken([`  ${name.padEnd(10)}`, ...parts], " ".repeat(13), "", width).join("\n");
-  };
-  const told = rows.filter(([, list]) => list.length > 0).map(line);
+  const said = (list: string | undefined) => words(list).map((word) => CALLS[word] ?? PLACES[word]);
+  const told = Object.entries({
+    Asks: said(effects.asks),
+    Reads: said(effects.reads),
+    Writes: said(effects.writes),
+    Variables: variablesOf(effects),
+    Exit: exitsOf(effects),
+  })
+    .filter(([, list]) => list.length > 0)
+    .map(([name, list]) => {
+      const parts = [`  ${name.padEnd(10)}`, ...list.join(", ").split(/(?<=,) /)];
+      return broken(parts, " ".repeat(13), "", width).join("\n");
+    });
   return `\nTouches:\n${told.join("\n")}`;
 }

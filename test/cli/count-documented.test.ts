@@ -15,7 +15,7 @@ afterAll(() => service.close());
 /** The JSON block below a heading of the pages that show what `--json` prints. */
 function documented(heading: string): unknown {
   const pages = ["json", "json-runs", "exit-codes"].map((name) =>
-    resolve(import.meta.dirname, `../../docs/${name}.md`),
+    resolve(import.meta.dirname, `../../docs/reference/${name}.md`),
   );
   const text = pages.map((page) => readFileSync(page, "utf8")).join("\n");
   const section = text.slice(text.indexOf(`### ${heading}\n`));

@@ -113,8 +113,8 @@ describe("a list that another machine keeps", () => {
       const { id, network_url } = JSON.parse(
         await ok(laptop, ["owned", "show", gone, "--json"]),
       ).record;
-      await ok(laptop, ["forget", network_url, "--yes"]);
-      await sync(laptop, ci, laptop);
+      await ok(ci, ["forget", id, "--yes"]);
+      await sync(ci);
       const holds = (text: string): boolean =>
         [`"${id}"`, network_url].some((name) => text.includes(name));
       expect([...openedFiles(team)].filter(([, text]) => holds(text))).toEqual([]);

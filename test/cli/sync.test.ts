@@ -234,7 +234,9 @@ describe("headcount sync", () => {
     expect(costs[0]).toBeGreaterThan(0);
 
     const [laptop] = machines as [User];
-    expect(await ok(laptop, ["sync", folder])).toMatch(/^took in 1 run \(\d+ rows\) from week-1; /);
+    expect(await ok(laptop, ["sync", folder])).toMatch(
+      /^took in 1 run \(\d+ rows\) from week-1, 2 histories of lists; /,
+    );
     const lost = machineNamed("unmounted", service.url, service.key, more);
     writeFileSync(lost.file("jobs.json"), JSON.stringify({ sync: tempDir("headcount-no-"), jobs }));
     expect((await lost.run(["jobs", "run", "legal", "--file", "jobs.json"])).code).toBe(2);

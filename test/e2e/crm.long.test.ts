@@ -198,7 +198,7 @@ function deskOf(name: string) {
   };
 }
 
-const PAGE = readFileSync(resolve(RECIPES, "../crm.md"), "utf8");
+const PAGE = readFileSync(resolve(RECIPES, "../how-to/crm.md"), "utf8");
 const blockOf = (heading: string, language = "sh"): string => {
   const part = PAGE.slice(PAGE.indexOf(`## ${heading}`));
   return new RegExp(`\\n\`\`\`${language}\\n([^]*?)\`\`\``).exec(part)?.[1] ?? "";

@@ -4,7 +4,7 @@ import { alphabetOf, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest, untoldIn } from "./node.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { type Stuck, straysIn } from "./strays.ts";
-import { Values, valuesOf } from "./values.ts";
+import { memberFilters, Values } from "./values.ts";
 
 export interface DescentInput {
   readonly segment: Filters;
@@ -321,7 +321,7 @@ class Search {
     const { name_prefix: _, ...filters } = node.filters;
     const twins = await piece(
       node,
-      { filters: { ...valuesOf(one), ...filters }, holds: () => true },
+      { filters: { ...memberFilters(one), ...filters }, holds: () => true },
       this.#counts,
     );
     if (newIn(twins) !== newIn(node)) return undefined;

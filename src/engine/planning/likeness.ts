@@ -5,7 +5,7 @@ import type { Dice } from "./draw.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import { addressesOf, type Counts, type SegmentMember } from "./question.ts";
 import { chunksOf } from "./removed.ts";
-import { LISTS, LONGEST_LIST, RANGES, valuesOf } from "./values.ts";
+import { LISTS, LONGEST_LIST, memberFilters, RANGES } from "./values.ts";
 
 /** What new people have in a key. */
 interface Trait {
@@ -188,7 +188,7 @@ async function copiesIn(
   );
   let still = 0;
   for (const one of some)
-    still += await counts.countAt({ ...valuesOf(one), ...segment }, addressesOf([one]));
+    still += await counts.countAt({ ...memberFilters(one), ...segment }, addressesOf([one]));
 
   return {
     // Who is like somebody who left is told apart like anybody else.

@@ -149,7 +149,7 @@ export class Values {
 }
 
 /** Filters for whoever has these values, and this name. */
-export function valuesOf({ name, values }: SegmentMember): Filters {
+export function memberFilters({ name, values }: SegmentMember): Filters {
   const own: Record<string, string | number> = name === undefined ? {} : { name };
   for (const key of [...LISTS, ...RARE]) {
     const value = values[key];

@@ -5,17 +5,17 @@
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 const MINUS = 0x2d;
-export const DIGIT_ZERO = 0x30;
-export const DIGIT_NINE = 0x39;
+const DIGIT_ZERO = 0x30;
+const DIGIT_NINE = 0x39;
 export const COLON = 0x3a;
 export const OPEN_LIST = 0x5b;
-export const BACKSLASH = 0x5c;
+const BACKSLASH = 0x5c;
 export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
 /** Of digits: an integer that has so many may be beyond 2^53. */
-export const LONG_DIGITS = 16;
+const LONG_DIGITS = 16;
 
 export interface Spacing {
   spaces: boolean;

@@ -76,8 +76,7 @@ export async function findTraces(word: string, context: Context): Promise<Traces
   // Rows tell ids apart, and prove that somebody is meant; other places may have a word by chance.
   const { runs, outputs, histories, mentions } = traces;
   const isKept =
-    traces.owned > 0 ||
-    runs.some(({ rows }) => rows > 0) ||
+    person.isKnown ||
     outputs.some(({ how }) => how === "cut" || how === "deleted") ||
     (person.isCertain && [runs, outputs, histories, mentions].some(({ length }) => length > 0));
   // Somebody who is on the list may be there because an
