@@ -39,6 +39,7 @@ interface Answered extends CallSite {
   /** In the service's words. */
   readonly detail: Sentence;
   readonly requestId: string | undefined;
+  readonly refusedSizes?: readonly number[] | undefined;
 }
 
 const row = (
@@ -53,11 +54,16 @@ const REFUSED = row(
   "request_refused",
   "usage",
   ({ status, detail }) => say`the service refused the request (${status}): ${detail}`,
-  (answer) =>
-    clauses(
-      say`${command("filters")} lists what a filter may be`,
+  (answer) => {
+    const { refusedSizes = [] } = answer;
+    return clauses(
+      refusedSizes.length > 0
+        ? say`so were pages of ${refusedSizes.join(", ")} rows: a higher ${option("max_credits")} or
+            ${option("limit")} asks for a larger one`
+        : say`${command("filters")} lists what a filter may be`,
       say`${doctor(answer)} looks at the rest, free of charge`,
-    ),
+    );
+  },
 );
 
 const keyOf = ({ key }: CallSite): string =>
@@ -165,8 +171,8 @@ const freeText = (error: unknown, said = ""): string => {
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail.map(theirs);
   const { message, hint, ...own } = rowOf(error);
-  const { status, requestId } = error;
-  const answer = { ...site, status, detail, requestId };
+  const { status, requestId, refusedSizes } = error;
+  const answer = { ...site, status, detail, requestId, refusedSizes };
   const call = message(answer);
 
   return new CliError({

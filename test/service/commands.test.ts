@@ -134,6 +134,7 @@ describe("service credits and plan", () => {
       per_minute: 600,
       per_day: 100_000,
       small_counts: null,
+      keep_days: 30,
     };
     const costs = {
       account: 0,

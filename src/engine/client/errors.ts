@@ -41,6 +41,8 @@ export class ServiceError extends Error {
   declare readonly creditsRemaining: Credits | undefined;
   /** Of a 402: as many rows as what is left would pay for, by its header. */
   declare readonly affordableRows: number | undefined;
+  /** Pages of which sizes were refused like it, where none came of any. */
+  declare refusedSizes: readonly number[] | undefined;
   /** Whether it cost what it says and no more, as its service declares. */
   declare readonly exact: boolean | undefined;
 

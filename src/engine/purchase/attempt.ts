@@ -288,7 +288,7 @@ export class Attempts {
     }
 
     const isOfCursor = mayBeCursor(unit, status) && accepted.has(perPage);
-    return (!isOfCursor && (await this.#resized(flown))) || this.#cursorRefused(unit, error);
+    return (!isOfCursor && (await this.#resized(flown, error))) || this.#cursorRefused(unit, error);
   }
 
   /** @throws CliError where what is left to refuse is the cursor of a page */
@@ -314,15 +314,18 @@ export class Attempts {
    * such came, else with smaller ones.
    * @returns whether there is one to go on with
    */
-  async #resized(flown: Flown): Promise<boolean> {
+  async #resized(flown: Flown, error: ServiceError): Promise<boolean> {
     const { reading, remaining, settlement } = this.#parts;
     const { unit } = flown;
     const { perPage } = unit.intent;
-    const { accepted } = remaining.sizes;
+    const { accepted, refused } = remaining.sizes;
     const isTooSmall = [...accepted].some((size) => size > perPage);
     const smaller = isTooSmall ? undefined : smallerSize(perPage);
     if (accepted.has(perPage) || ++this.#refusedSizes > MOST_SIZES) return false;
-    if (!isTooSmall && smaller === undefined) return false;
+    if (!isTooSmall && smaller === undefined) {
+      error.refusedSizes = [...refused, perPage];
+      return false;
+    }
 
     this.resizedBefore = this.#options.run.nextNumber();
     remaining.refuse(perPage, isTooSmall ? perPage + 1 : undefined);
@@ -383,7 +386,7 @@ export class Attempts {
     const isOfBalance = rows < size;
     // Not the balance, then: the cap of the key, most likely, which a smaller page may fit.
     const smaller = isOfBalance ? undefined : (error.affordableRows ?? smallerSize(size));
-    const isOver = isOfBalance ? isSecond || rows < remaining.sizes.least : smaller === undefined;
+    const isOver = isOfBalance ? isSecond || rows < remaining.smallestGiven : smaller === undefined;
     if (isOver) throw budget.usedUp(error);
 
     budget.balance = free;

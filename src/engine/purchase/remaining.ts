@@ -156,8 +156,9 @@ export class Remaining {
     };
   }
 
-  /** The smallest page that is known to be given, as far as one of a refused size is not. */
+  /** The smallest page that is known to be given, where smaller ones were refused. */
   get smallestGiven(): number {
+    if (this.#least === 1) return 1;
     const given = [...this.#accepted].filter((size) => size >= this.#least);
     return given.length > 0 ? Math.min(...given) : this.#least;
   }
