@@ -206,6 +206,14 @@ describe("a row that is no JSON", () => {
   });
 });
 
+test("a first row whose quotes are off, so that nobody knows where it ends, is one row", () => {
+  const page = Page.read(
+    Buffer.from('{"result":[{"id":null""name":"a\\\\"},{"id":"x"}],"credits_used":0}'),
+    "person",
+  );
+  expect([page.length, page.broken.length]).toEqual([1, 1]);
+});
+
 test("what is no row behind a broken one is a piece of it", () => {
   const row = '{"id":"p0","name":"Ada","title":"","score":0,"city":"Ada"}';
   const slip =

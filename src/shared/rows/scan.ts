@@ -137,7 +137,7 @@ export class Cells {
     this.keys = keys;
     this.stride = 2 + keys.length * 2;
     this.#machine = scanner;
-    this.#room = expected;
+    this.#room = Math.max(1, expected);
 
     const text = Buffer.concat(tokens);
     this.#tokens = behind;
@@ -252,7 +252,7 @@ export class Cells {
 
   /** For half as many rows more where those are full. */
   #makeRoom(): boolean {
-    if (this.#rows === this.#room) this.#room = Math.ceil(this.#room * 1.5);
+    if (this.#rows === this.#room) this.#room = Math.ceil(this.#room * 1.5) + 1;
     const size = this.#room * this.stride * 4;
     const isSmall = size <= MOST_RECORDS * (this.bytes.length + 2_048);
     this.isFull = !isSmall || !this.#machine.reserve(this.#first + size);
