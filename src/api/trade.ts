@@ -82,7 +82,7 @@ export function allowed<Asked, Shown>(
       "consent_needed",
     );
 
-  const most = maxCredits === undefined ? undefined : parseCredits(maxCredits);
+  const most = maxCredits === undefined ? undefined : parseCredits(String(maxCredits));
   if (maxCredits !== undefined && (most === undefined || most < 0n))
     throw usageError(
       say`${option("max_credits")} takes credits with at most six decimals,

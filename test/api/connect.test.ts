@@ -130,6 +130,7 @@ describe("a purchase", () => {
     expect(await buy(order, {})).toMatchObject({ code: "consent_needed" });
     expect(await buy(order, { maxCredits: "much" })).toMatchObject({ category: "usage" });
     expect(await buy(order, { maxCredits: -1 })).toMatchObject({ category: "usage" });
+    expect(await buy(order, { maxCredits: 1.1234567 })).toMatchObject({ category: "usage" });
     expect(await buy(order, { agree: () => false })).toMatchObject({ category: "declined" });
     const quote = await hc.quote(order);
     expect(await buy(quote, { agree: () => false })).toMatchObject({ category: "declined" });
