@@ -65,8 +65,16 @@ function start(
 }
 
 const paidRequests = (): number => proxy.seen.filter(({ paid }) => paid > 0).length;
-async function untilPaid(count: number): Promise<void> {
-  while (paidRequests() < count) await new Promise((resolve) => setTimeout(resolve, 5));
+/** @throws Error where the program ended before, with what it said */
+async function untilPaid(count: number, ended: Promise<Ended>): Promise<void> {
+  let early: Ended | undefined;
+  void ended.then((end) => {
+    early = end;
+  });
+  while (paidRequests() < count) {
+    if (early !== undefined) throw new Error(`ended too early: ${JSON.stringify(early)}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }
 
 describe("pipes", () => {
@@ -96,7 +104,7 @@ describe("pipes", () => {
     const argv = asTyped`search --all --per-page 10 --limit 1500 --yes --concurrency 2 -q`;
     const { child, ended } = start(process.execPath, [BIN, ...argv]);
     child.stdout?.pause();
-    await untilPaid(10);
+    await untilPaid(10, ended);
     let seen = 0;
     for (let same = 0; same < 5; ) {
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -128,7 +136,7 @@ describe("signals", () => {
     async (signal, _, before) => {
       proxy.decide = ({ paid }) => (paid > 3 ? { kind: "delay", ms: 150 } : { kind: "none" });
       const { child, ended } = start(process.execPath, [...before, BIN, ...SEARCH, "-o", "p.csv"]);
-      await untilPaid(5);
+      await untilPaid(5, ended);
       child.kill(signal);
       const stopped = await ended;
       expect(stopped).toMatchObject({ code: 130, stdout: "" });
@@ -190,7 +198,7 @@ describe("signals", () => {
   test("the second Ctrl-C leaves at once; what was in flight is asked for again under its key", async () => {
     proxy.decide = ({ paid }) => (paid > 3 ? { kind: "delay", ms: 20_000 } : { kind: "none" });
     const { child, ended } = start(process.execPath, [BIN, ...SEARCH, "-o", "p.csv"]);
-    await untilPaid(5);
+    await untilPaid(5, ended);
     child.kill("SIGINT");
     await new Promise((resolve) => setTimeout(resolve, 100));
     child.kill("SIGINT");
