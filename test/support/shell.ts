@@ -28,7 +28,7 @@ said=$(mktemp -d)
   printf '%s\\0' "$said" "$PWD" "$#" "$@"
   env -0
   printf '\\0'
-  case " $* " in *" - "*|*@-*|*-stdin*) cat ;; esac
+  case " $* " in *" - "*|*@-*|*-stdin*|*" --join "*) cat ;; esac
 } | curl -sS --unix-socket "${socket}" --data-binary @- http://headcount/ > "$said/code" || exit 99
 cat "$said/stderr" >&2
 cat "$said/stdout"
