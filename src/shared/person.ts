@@ -421,6 +421,10 @@ export const whoIs = (identity: string): Identity =>
 
 const NAMES = ["name", "first_name", "last_name"];
 
+/** Whether filters name anybody at all, whoever that is: {@link PersonMatcher.isNamedByFilters}. */
+export const namesAnybody = (filters: object): boolean =>
+  [...NAMES, "name_prefix", "network_url"].some((key) => key in filters);
+
 /** Whether a row says of a name, and of whatever else a record tells, the same. */
 function isSame(row: JsonRecord, record: JsonRecord): boolean {
   const told = Object.entries(row).flatMap(([field, value]) => {

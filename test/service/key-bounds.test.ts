@@ -44,7 +44,9 @@ describe("a cap", () => {
     expect(refused.json.detail).toEqual([
       "this call may cost 5 credits and this key has 3 left of its cap of 10 credits: lower per_page to 3 or take a key with a higher cap",
     ]);
+    expect(refused.headers.get("x-affordable-rows")).toBe("3");
     expect((await search(key, 3)).status).toBe(200);
+    expect((await search(key, 1)).headers.has("x-affordable-rows")).toBe(false);
     expect((await search(key, 1)).json.detail).toEqual([
       "this call may cost 1 credit and this key has 0 left of its cap of 10 credits: take a key with a higher cap",
     ]);

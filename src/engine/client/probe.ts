@@ -183,12 +183,14 @@ async function probePaging(
     free(await search(nobody ?? {}, fields), "a search that matches nobody");
 
   try {
-    if (refusesUnknown) learn(await fromOutcomes(unknown));
+    if (refusesUnknown) learn(await fromOutcomes(unknown, await unknown({})));
     for (const attempt of nobody === undefined ? [employees] : [employees, empty]) {
       if (isWhole()) break;
+      size = 1;
+      const one = await attempt({});
       // Some give no page as small as one row.
-      size = (await attempt({})).kind === "refused" ? SMALL_PAGE : 1;
-      learn(await fromOutcomes(attempt));
+      if (one.kind === "refused") size = SMALL_PAGE;
+      learn(await fromOutcomes(attempt, size === 1 ? one : await attempt({})));
     }
 
     return report;
@@ -202,9 +204,9 @@ async function probePaging(
  * By what an attempt becomes with one field more: a wrong value of a field that the service reads
  * is a fault more, a right one is not; a field that it does not know is a fault whatever it holds,
  * or none. Only outcomes are compared, and how many faults a refusal lists.
+ * @param plain what the attempt is without any of them
  */
-async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
-  const plain = await attempt({});
+async function fromOutcomes(attempt: Attempt, plain: Answer): Promise<PagingReport> {
   if (plain.kind === "nothing") return {};
   const isFault = async (fields: Fields): Promise<boolean> => {
     const { kind, faults = 0 } = await attempt(fields);

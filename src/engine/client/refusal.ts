@@ -16,6 +16,10 @@ export function asLost(error: unknown): LostReplyError | undefined {
  */
 export const USUAL_BOUNDS = [1_000, 500, 250, 200, 100, 50, 25, 20, 10, 5, 2, 1] as const;
 
-/** The next smaller size to try where one was refused; undefined: none is left. */
-export const smallerSize = (refused: number): number | undefined =>
-  USUAL_BOUNDS.find((bound) => bound < refused);
+/**
+ * The next smaller size to try where one was refused; undefined: none is left.
+ * @param fits what the service says that it would take; one that is not smaller is not believed,
+ * as the same again would be refused for ever
+ */
+export const smallerSize = (refused: number, fits = refused): number | undefined =>
+  fits < refused ? fits : USUAL_BOUNDS.find((bound) => bound < refused);

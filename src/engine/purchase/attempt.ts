@@ -385,7 +385,7 @@ export class Attempts {
     const rows = free === undefined ? 0 : budget.affordable(free);
     const isOfBalance = rows < size;
     // Not the balance, then: the cap of the key, most likely, which a smaller page may fit.
-    const smaller = isOfBalance ? undefined : (error.affordableRows ?? smallerSize(size));
+    const smaller = isOfBalance ? undefined : smallerSize(size, error.affordableRows);
     const isOver = isOfBalance ? isSecond || rows < remaining.smallestGiven : smaller === undefined;
     if (isOver) throw budget.usedUp(error);
 

@@ -70,6 +70,16 @@ describe("a balance that others use too", () => {
     expect(proxy.seen.slice(asked).filter(({ url }) => url.endsWith("/search")).length).toBe(3);
     expect(await charged(service, 200)).toBe(60);
   });
+
+  test("a 402 that says of as many rows as were asked for that they still fit is not asked for ever", async () => {
+    const u = user(proxy.url, service.key);
+    const headers = { "X-Affordable-Rows": "5" };
+    proxy.decide = ({ paid }) =>
+      paid === 0 ? { kind: "none" } : { kind: "error", status: 402, headers };
+    const ran = await u.run([...SALES, "--limit", "5"], { clock: fakeClock(Date.now()) });
+    expect(ran.code).toBe(4);
+    expect(proxy.seen.filter(({ url }) => url.endsWith("/search")).length).toBe(3);
+  });
 });
 
 test("an intent older than a key's life may have been charged: that is uncertain, and it is asked for under its own key all the same", async () => {

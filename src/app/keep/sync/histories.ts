@@ -7,7 +7,7 @@ import { Library } from "../../../engine/library/library.ts";
 import type { ListCopy } from "../../../engine/library/lists.ts";
 import { FORMAT } from "../../../engine/library/schema.ts";
 import { ifMissing } from "../../../shared/folder.ts";
-import { whoIs } from "../../../shared/person.ts";
+import { namesAnybody, whoIs } from "../../../shared/person.ts";
 import { ifNoSqlite } from "../forget/find.ts";
 import { forgottenAmong } from "../forget/redact.ts";
 import type { Syncing } from "./syncing.ts";
@@ -22,7 +22,6 @@ interface History extends ListCopy {
 
 /** The sample's people are invented, and each machine has its own. */
 const LIBRARY = /^(?!sample-)[\w.-]+\.db$/;
-const NAMING = /"(?:name|name_prefix|first_name|last_name|network_url)":/;
 
 const idIn = (name: string): string => name.slice(0, name.indexOf("."));
 const bytesOf = (history: History): Buffer => Buffer.from(JSON.stringify(history));
@@ -115,7 +114,7 @@ async function redacted(
   const seen = [...new Set(people)].map((who) => ({ who: whoIs(`${who}`), service }));
   const person = forgottenAmong(seen, await store.suppression());
   if (person === undefined) return history;
-  if (NAMING.test(filters)) return undefined;
+  if (namesAnybody(JSON.parse(filters))) return undefined;
 
   const isKept = (who: unknown): boolean => !person.is(whoIs(`${who}`), service);
   return {
