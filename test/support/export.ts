@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { parse } from "csv-parse/sync";
 import { main } from "../../src/cli/main.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
@@ -100,11 +101,18 @@ export async function spentBy({
 export const readCsv = (text: string): Record<string, string>[] =>
   parse(text, { columns: true, bom: true });
 
-/** Live credits that the service has charged so far. */
+/**
+ * Live credits that the service has charged so far. A page is held for until the service knows whether it arrived:
+ * of a reader that was killed it learns that a moment later.
+ */
 export async function charged(service: TestService, granted: number): Promise<number> {
-  const { balance, held } = await service.store.balance("default", "live");
-  if (held !== 0n) throw new Error(`${held} millionths are still held`);
-  return granted - Number(balance) / 1_000_000;
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const { balance, held } = await service.store.balance("default", "live");
+    if (held === 0n) return granted - Number(balance) / 1_000_000;
+    if (Date.now() > deadline) throw new Error(`${held} millionths are still held`);
+    await setTimeout(10);
+  }
 }
 
 /** Ids of the user's runs, oldest first. */
