@@ -32,7 +32,7 @@ export interface PagePosition {
   /** Rows before this page. A multiple of `perPage` unless a cursor is used. */
   readonly offset: number;
   readonly perPage: number;
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 /**

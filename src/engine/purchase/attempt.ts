@@ -67,7 +67,7 @@ export class Attempts {
   async ask(flown: Flown): Promise<void> {
     const { source, now } = this.#options;
     const { target, offset, perPage, cursor, key } = flown.unit.intent;
-    const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
+    const position = { offset, perPage, cursor };
     const attempts = callAttempts({ ...this.#options, attempts: ATTEMPTS });
 
     let wasCut = false;

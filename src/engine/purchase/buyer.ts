@@ -331,19 +331,17 @@ export class Buyer {
 
   async #intend(ask: Ask): Promise<void> {
     const { run, now } = this.#options;
-    const { most, ...position } = ask;
     const { honoursKeys, parcel } = this.#options;
-    const promised = honoursKeys && run.state.books.keepsKeys;
     const unit = newUnit({
       t: "intent",
       n: run.nextNumber(),
-      ...position,
-      ...(most < ask.perPage ? { most } : {}),
-      ...(parcel === undefined ? {} : { parcel }),
+      ...ask,
+      most: ask.most < ask.perPage ? ask.most : undefined,
+      parcel,
       key: randomUUID(),
-      hold: creditText(this.#budget.holdOf(most)),
-      ...(promised ? { promised } : {}),
-      ...(this.#budget.priceKnown ? {} : { guess: true }),
+      hold: creditText(this.#budget.holdOf(ask.most)),
+      promised: (honoursKeys && run.state.books.keepsKeys) || undefined,
+      guess: !this.#budget.priceKnown || undefined,
       at: now(),
     });
     const flown = this.#flight.add(unit, false);

@@ -161,8 +161,8 @@ export async function divisionOf(
     return {
       parts: each.flatMap((one) => one.parts ?? []),
       counts: each.flatMap((one) => one.counts ?? []),
-      ...(unreached.length === 0 ? {} : { unreached }),
-      ...(overlap === undefined || overlap === 0 ? {} : { overlap }),
+      unreached: unreached.length === 0 ? undefined : unreached,
+      overlap: overlap || undefined,
     };
   }
 
@@ -181,7 +181,7 @@ async function divided(
   return {
     parts: parts.map(({ filters }) => filters),
     counts: parts.map((part) => part.count),
-    ...(unreached.length === 0 ? {} : { unreached }),
+    unreached: unreached.length === 0 ? undefined : unreached,
   };
 }
 

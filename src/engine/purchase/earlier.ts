@@ -274,7 +274,7 @@ async function* pagesOf(
         ...own,
         perPage: isCut ? rows : perPage - from,
         body: some,
-        ...(isCut ? {} : { told: settled }),
+        told: isCut ? undefined : settled,
       };
     }
   }

@@ -5,7 +5,7 @@ import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
 import { registerIn } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
-import { creditText, pendingUnits } from "../runs/journal.ts";
+import { creditText, creditTextIf, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer, type BuyerOptions } from "./buyer.ts";
 import { type Delivery, deliver, type Finished } from "./deliver.ts";
@@ -65,16 +65,15 @@ async function beginSession(
   const cap = consentedCap(quote, run.state.session, maxCredits);
   await run.append({
     t: "session",
-    maxCredits: maxCredits === undefined ? null : creditText(maxCredits),
+    maxCredits: creditTextIf(maxCredits) ?? null,
     limit,
     cap: creditText(cap),
-    ...(quote.balance === undefined
-      ? {}
-      : { balance: creditText(quote.balance), read: account.read }),
+    balance: creditTextIf(quote.balance),
+    read: account.read,
     rows: quote.rowsIfNothingLost,
-    ...(fresh ? { again: true } : {}),
-    ...(job === undefined ? {} : { job }),
-    ...(budget === undefined ? {} : { budget }),
+    again: fresh || undefined,
+    job,
+    budget,
     at: deps.now(),
   });
   deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });

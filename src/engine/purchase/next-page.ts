@@ -95,7 +95,7 @@ export function nextPage(state: State, limits: Limits): Next {
         offset: from,
         perPage: size,
         most: Math.min(size, left),
-        ...(cursor === undefined ? {} : { cursor }),
+        cursor,
       };
   }
 

@@ -10,7 +10,7 @@ import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
 import { isNarrowed, type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
-import { type Division, digestsIn } from "../runs/record.ts";
+import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps, Trade } from "./order.ts";
 import {
@@ -85,7 +85,6 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   const more: Division = await partsToBuy(target, { matches, datasetVersion: null }, wanted, deps);
   if ((digests === undefined) !== (more.digests === undefined)) return false;
 
-  const people = new Set([...digestsIn(run.plan), ...digestsIn(more)]);
   const came = (at: number): number =>
     rowsOf(
       [...units.values()].map(({ intent, settled }) =>
@@ -97,15 +96,16 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   const { parts: others = [], counts: sizes = [], unreached = [] } = more;
   const double =
     overlap + (more.overlap ?? 0) + Math.max(0, wanted.rows - (newPeopleIn(share) ?? 0));
+  const named = digests && [...new Set([...digests, ...(more.digests ?? [])])];
   const division: Division =
-    digests === undefined
+    named === undefined
       ? {
           parts: [...parts, ...others],
           counts: [...counts, ...sizes],
           spans: [...cut, ...sizes.map((to) => ({ from: 0, to }))],
-          ...(double === 0 ? {} : { overlap: double }),
+          overlap: double || undefined,
         }
-      : { parts, counts: [people.size], digests: [...people] };
+      : { parts, counts: [named.length], digests: named };
 
   // No more than was agreed to, though more may be new by now.
   const all = Math.min(matches ?? 0, rows + (more.matches ?? 0));
@@ -257,20 +257,10 @@ export async function takeOver(
     if (intents.length > 0) await run.append(...intents);
 
     for (const { n, page } of numbered) {
-      const { body, told: { next, total, unread } = {}, ...own } = page;
-      const told = {
-        ...(next === undefined ? {} : { next }),
-        ...(total === undefined ? {} : { total }),
-        ...(unread === undefined ? {} : { unread }),
-      };
-      const facts = {
-        used: "0",
-        owned: own.run,
-        rows: own.rows,
-        ...(body === undefined ? { miss: true } : told),
-      };
-
-      await run.settle({ t: "settled", n, ...facts, at: now() }, body);
+      const { body, told, rows, run: owned } = page;
+      const { next, total, unread } = told ?? {};
+      const facts = body === undefined ? { miss: true } : { next, total, unread };
+      await run.settle({ t: "settled", n, used: "0", owned, rows, ...facts, at: now() }, body);
     }
   };
 

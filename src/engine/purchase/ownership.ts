@@ -43,7 +43,7 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
   /** undefined: the service did not know the company. */
   readonly body: Buffer | undefined;
   /** What came with it of those behind it. */
-  readonly told?: Pick<SettledRecord, "next" | "total" | "unread">;
+  readonly told?: Pick<SettledRecord, "next" | "total" | "unread"> | undefined;
 }
 
 export interface Ownership {

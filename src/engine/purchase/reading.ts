@@ -2,11 +2,11 @@
 import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
-import { creditText, type QuietRecord } from "../runs/journal.ts";
+import { creditText, creditTextIf, type QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown, FreeBalance, Told } from "./flight.ts";
+import type { Flight, Flown } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -33,11 +33,13 @@ interface ReadingParts {
   readonly budget: Budget;
 }
 
+type Told = AccountView & { readonly balance: Credits };
+
 /**
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class BalanceReading implements FreeBalance {
+export class BalanceReading {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #toldOf: Credits = ZERO;
@@ -63,10 +65,7 @@ export class BalanceReading implements FreeBalance {
     const { books } = run.state;
     if (books.restOf(balance, used) === 0n) return {};
     const { beside, own } = await spentBeside(run, books.lastRead);
-    return {
-      ...(beside > 0n ? { beside: creditText(beside) } : {}),
-      ...(own > 0n ? { own: creditText(own) } : {}),
-    };
+    return { beside: creditTextIf(beside || undefined), own: creditTextIf(own || undefined) };
   }
 
   /**
@@ -113,7 +112,7 @@ export class BalanceReading implements FreeBalance {
     await run.append({
       t: "quiet",
       balance: creditText(balance),
-      ...(rested ? { rested } : {}),
+      rested: rested || undefined,
       ...(await this.beside(balance)),
       askedAt,
       at: now(),

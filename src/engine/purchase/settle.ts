@@ -12,6 +12,7 @@ import { kindOf } from "../output/distinct.ts";
 import {
   creditsOf,
   creditText,
+  creditTextIf,
   placesOf,
   type SettledRecord,
   type Unasked,
@@ -20,7 +21,7 @@ import {
 } from "../runs/journal.ts";
 import { isContradicted, unaskedIn } from "./as-asked.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown, FreeBalance } from "./flight.ts";
+import type { Flight, Flown } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import {
   cursorTooLong,
@@ -32,6 +33,7 @@ import {
   priceMoved,
   unreadablePage,
 } from "./page-failures.ts";
+import type { BalanceReading } from "./reading.ts";
 import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";
 
@@ -50,7 +52,7 @@ export interface SettlementParts {
   readonly remaining: Remaining;
   readonly buffer: ReorderBuffer;
   readonly repeats: Repeats;
-  readonly reading: FreeBalance;
+  readonly reading: BalanceReading;
 }
 
 /**
@@ -212,17 +214,15 @@ export class Settlement {
 
   /** A target that the service does not know, or refuses to look up. @param refused in its words */
   async miss(flown: Flown, refused?: string): Promise<void> {
-    const why = refused === undefined ? {} : { refused: refused.slice(0, 500) };
-    await this.#settle(flown.unit, { rows: 0, miss: true, ...why }, undefined);
+    await this.#settle(flown.unit, { rows: 0, miss: true, refused: refused?.slice(0, 500) });
     this.#finish(flown, undefined);
   }
 
   /** An answer that is no success. */
   async refusal({ unit }: Flown, { status, creditsUsed, exact }: ServiceError): Promise<void> {
     const { run, now } = this.#options;
-    const used = creditsUsed === undefined ? {} : { used: creditText(chargeOf(creditsUsed)) };
-    const told = { ...used, ...(exact === true ? { exact } : {}) };
-    await run.append({ t: "refused", n: unit.intent.n, status, ...told, at: now() });
+    const used = creditTextIf(creditsUsed && chargeOf(creditsUsed));
+    await run.append({ t: "refused", n: unit.intent.n, status, used, exact, at: now() });
   }
 
   /** No answer came to a request that may have arrived. */
@@ -235,7 +235,7 @@ export class Settlement {
   /** On the disk before it goes out: whoever recovers the run counts it. */
   async sendAgain({ intent: { n } }: Unit, promised: boolean): Promise<void> {
     const { run, now } = this.#options;
-    await run.append({ t: "sent", n, ...(promised ? { promised } : {}), at: now() });
+    await run.append({ t: "sent", n, promised: promised || undefined, at: now() });
   }
 
   /** Voids a unit that cost nothing; its rows are to be bought in another way (`again`). */
@@ -261,7 +261,7 @@ export class Settlement {
   async #settle(
     unit: Unit,
     facts: Omit<SettledRecord, "t" | "n" | "at">,
-    body: Buffer | undefined,
+    body?: Buffer,
   ): Promise<void> {
     const { run, now } = this.#options;
     const record = await run.settle({ t: "settled", n: unit.intent.n, ...facts, at: now() }, body);
@@ -353,21 +353,21 @@ function factsOf(
 ): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used, datasetVersion, requestId } = meta;
   return {
-    ...(used === undefined ? {} : { used: creditText(chargeOf(used)) }),
-    ...(price === undefined ? {} : { declared: creditText(price.declared) }),
-    ...(price?.told === undefined ? {} : { told: creditText(chargeOf(price.told)) }),
-    ...(used !== undefined && used < 0n ? { impossible: creditText(used) } : {}),
-    ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
-    ...(nextCursor === undefined ? {} : { next: nextCursor }),
-    ...(total === undefined ? {} : { total }),
-    ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(exact === true ? { exact } : {}),
-    ...(stop === undefined ? {} : { stop: stopFacts(stop) }),
-    ...(replayed ? { replayed } : {}),
-    ...(withheld > 0 ? { withheld } : {}),
-    ...(unread > 0 ? { unread } : {}),
-    ...(miss ? { miss } : {}),
-    ...(unasked === undefined ? {} : { unasked }),
+    used: creditTextIf(used && chargeOf(used)),
+    declared: creditTextIf(price?.declared),
+    told: creditTextIf(price?.told && chargeOf(price.told)),
+    impossible: used !== undefined && used < 0n ? creditText(used) : undefined,
+    remaining: creditTextIf(remaining),
+    next: nextCursor,
+    total,
+    version: datasetVersion,
+    requestId,
+    exact: exact || undefined,
+    stop: stop && stopFacts(stop),
+    replayed: replayed || undefined,
+    withheld: withheld || undefined,
+    unread: unread || undefined,
+    miss: miss || undefined,
+    unasked,
   };
 }

@@ -7,7 +7,6 @@ import type { Page } from "../../shared/rows/page.ts";
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import { isForgiving, type Plan, type Target } from "../runs/plan.ts";
-import { digestsIn } from "../runs/record.ts";
 import { evenly } from "./paging.ts";
 import type { Targets } from "./remaining.ts";
 import type { Watched } from "./repeats.ts";
@@ -38,7 +37,7 @@ export function sourceOf(
   switch (target.kind) {
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
-      if (plan.digests !== undefined) return namedOf(target.filters, plan, client);
+      if (plan.digests !== undefined) return namedOf(target.filters, plan.digests, client);
       return segmentsOf(run, target, client, quote);
     case "employees":
       return {
@@ -131,8 +130,7 @@ function segmentsOf(
 }
 
 function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
-  const { parts = [], counts = [], dataset_version: version } = plan;
-  const digests = digestsIn(plan);
+  const { parts = [], counts = [], digests, dataset_version: version } = plan;
   const pages = pagesOf(plan.draw?.pages ?? "", counts);
   const drawn = (target: number): DrawnPage => at(pages, target);
   // A service that does not say how deep it goes refuses,
@@ -155,7 +153,7 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
     call: async (target, _, options) => {
       const { segment, offset, size } = drawn(target);
       const reply =
-        plan.digests === undefined
+        digests === undefined
           ? await client.searchPage(at(parts, segment), { offset, perPage: size }, options)
           : await client.peopleByDigest(
               at(parts, segment),
@@ -172,8 +170,7 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
 }
 
 /** People whom a sketch told, or ids: who is not there any more is left out of a page, and free. */
-function namedOf(filters: Filters, plan: Plan, client: ServiceClient): Source {
-  const digests = digestsIn(plan);
+function namedOf(filters: Filters, digests: readonly string[], client: ServiceClient): Source {
   return {
     targets: 1,
     size: () => digests.length,

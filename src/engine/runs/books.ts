@@ -94,9 +94,8 @@ export interface Quiet {
   readonly rested?: boolean | undefined;
   /** A process began with it: who has no ending is lost. Else such a one did not go out yet. */
   readonly begins?: boolean;
-  readonly account?: string;
-  /** What other runs both sent and settled since the reading before. */
-  readonly beside?: readonly { readonly account?: string; readonly settled: Credits }[];
+  /** What other runs both sent and settled since the reading before, on the named account. */
+  readonly beside?: Credits;
   /** What other runs of this service may have spent beyond that: it blames nobody else. */
   readonly own?: Credits;
   /** When it was asked for: what was charged meanwhile may be in it, or not. */
@@ -541,8 +540,7 @@ export class Books {
     balance,
     rested = false,
     begins = false,
-    account,
-    beside = [],
+    beside = ZERO,
     own = ZERO,
     at = 0,
     askedAt = at,
@@ -552,9 +550,8 @@ export class Books {
       for (const one of this.#open.filter(isFlying))
         this.#end(one, { t: "lost", n: one.sent.n, at });
     }
-    const named = beside.filter((one) => account !== undefined && one.account === account);
     this.#own = credits(this.#own + own);
-    this.#beside = sum([this.#beside, ...named.map(({ settled }) => settled)]);
+    this.#beside = credits(this.#beside + beside);
 
     const start = this.#start;
     const gone = credits((start?.balance ?? balance) - balance - this.#beside);

@@ -32,6 +32,8 @@ export interface Writable {
 }
 
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
+export const creditTextIf = (amount: Credits | undefined): CreditText | undefined =>
+  amount === undefined ? undefined : formatCredits(amount);
 /** An amount of a journal or a receipt; nothing where none was written. */
 export const creditsOf = (amount: CreditText | number | undefined): Credits =>
   parseCredits(amount) ?? ZERO;
@@ -55,17 +57,17 @@ export interface IntentRecord extends LogRecord {
   readonly target: number;
   readonly offset: number;
   readonly perPage: number;
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
   /** Rows that it may be charged for, where those are fewer than a page. */
-  readonly most?: number;
+  readonly most?: number | undefined;
   /** Rows that are paid for together, where that is more than one. */
-  readonly parcel?: number;
+  readonly parcel?: number | undefined;
   readonly key: string;
   readonly hold: CreditText;
   /** The service promises to know the key. */
-  readonly promised?: boolean;
+  readonly promised?: boolean | undefined;
   /** Nobody told what a row costs. */
-  readonly guess?: boolean;
+  readonly guess?: boolean | undefined;
   readonly owned?: true;
   readonly at: number;
 }
@@ -86,39 +88,39 @@ export interface SettledRecord extends LogRecord {
   readonly n: number;
   readonly rows: number;
   /** Rows that were paid for and that the service suppresses. */
-  readonly withheld?: number;
+  readonly withheld?: number | undefined;
   /** Rows that were paid for and are no JSON: the reply has their bytes. */
-  readonly unread?: number;
+  readonly unread?: number | undefined;
   /** What the answer says that it cost. */
-  readonly used?: CreditText;
+  readonly used?: CreditText | undefined;
   /** It cost that and no more, as its service declares. */
-  readonly exact?: boolean;
+  readonly exact?: boolean | undefined;
   /** What its rows cost by the file of their vendor, and what the vendor itself said of them. */
-  readonly declared?: CreditText;
-  readonly told?: CreditText;
+  readonly declared?: CreditText | undefined;
+  readonly told?: CreditText | undefined;
   /** What the service said that it charged, where that cannot be; booked as 0. */
-  readonly impossible?: CreditText;
+  readonly impossible?: CreditText | undefined;
   /** Why nothing is bought after it, now or later. */
-  readonly stop?: Pick<CliErrorInit, "code" | "category" | "message" | "hint">;
+  readonly stop?: Pick<CliErrorInit, "code" | "category" | "message" | "hint"> | undefined;
   /** What its rows say where something else was asked for: looked at in the first page. */
-  readonly unasked?: Unasked;
-  readonly remaining?: CreditText;
+  readonly unasked?: Unasked | undefined;
+  readonly remaining?: CreditText | undefined;
   /** Nothing else was under way when it was answered: `remaining` is a reading of the balance. */
   readonly quiet?: boolean;
   /** What other runs of the same account settled since the reading before. */
-  readonly beside?: CreditText;
+  readonly beside?: CreditText | undefined;
   /** What other runs may have spent beyond that. */
-  readonly own?: CreditText;
+  readonly own?: CreditText | undefined;
   /** Null: the service said that there is no next page. */
-  readonly next?: string | null;
+  readonly next?: string | null | undefined;
   /** Of a cursor that was too long to be kept: the run cannot go on from here. */
   readonly cursorLength?: number;
-  readonly version?: string;
-  readonly requestId?: string;
-  readonly replayed?: boolean;
-  readonly total?: number;
-  readonly miss?: boolean;
-  readonly refused?: string;
+  readonly version?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly replayed?: boolean | undefined;
+  readonly total?: number | undefined;
+  readonly miss?: boolean | undefined;
+  readonly refused?: string | undefined;
   /** The run that paid for this reply: here it costs nothing. */
   readonly owned?: string;
   readonly at: number;
@@ -128,7 +130,7 @@ export interface SettledRecord extends LogRecord {
 type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 
 /** Before a request goes out once more, under the same key. */
-type SentRecord = Entry<"sent", { n: number; promised?: boolean; at: number }>;
+type SentRecord = Entry<"sent", { n: number; promised?: boolean | undefined; at: number }>;
 
 /** No answer came, and the request may have arrived. */
 type LostRecord = Entry<"lost", { n: number; at: number }>;
@@ -136,7 +138,13 @@ type LostRecord = Entry<"lost", { n: number; at: number }>;
 /** An answer that is no success, and what it says that it cost. */
 type RefusedRecord = Entry<
   "refused",
-  { n: number; status: number; used?: CreditText; exact?: boolean; at: number }
+  {
+    n: number;
+    status: number;
+    used?: CreditText | undefined;
+    exact?: boolean | undefined;
+    at: number;
+  }
 >;
 
 /** The balance, read while nothing was under way. */
@@ -144,9 +152,9 @@ export type QuietRecord = Entry<
   "quiet",
   {
     balance: CreditText;
-    rested?: boolean;
-    beside?: CreditText;
-    own?: CreditText;
+    rested?: boolean | undefined;
+    beside?: CreditText | undefined;
+    own?: CreditText | undefined;
     begins?: boolean;
     askedAt?: number;
     at: number;
@@ -158,15 +166,15 @@ interface SessionRecord extends LogRecord {
   readonly maxCredits: CreditText | null;
   readonly limit: number | null;
   readonly cap?: CreditText;
-  readonly balance?: CreditText;
+  readonly balance?: CreditText | undefined;
   /** When that was read: others may have spent since. */
   readonly read?: { readonly askedAt: number; readonly at: number } | undefined;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
   /** Whoever is owned is paid for again. */
-  readonly again?: boolean;
-  readonly job?: string;
-  readonly budget?: string;
+  readonly again?: boolean | undefined;
+  readonly job?: string | undefined;
+  readonly budget?: string | undefined;
   readonly at: number;
 }
 
@@ -201,8 +209,8 @@ export interface Sums {
   readonly uncertain: CreditText;
   readonly foreign: CreditText;
   readonly expected: number | null;
-  readonly job?: string;
-  readonly budgets?: readonly string[];
+  readonly job?: string | undefined;
+  readonly budgets: readonly string[];
   readonly days: readonly DaySpend[];
 }
 
@@ -211,7 +219,7 @@ interface DoneRecord extends LogRecord {
   /** Which no service knows: so that this line can be believed without those before it. */
   readonly run?: string;
   readonly sums?: Sums;
-  readonly problem?: string;
+  readonly problem?: string | undefined;
   readonly at: number;
 }
 
@@ -307,7 +315,7 @@ export function intend(state: RunState, unit: Unit): void {
 function send(
   state: RunState,
   unit: Unit,
-  { promised, at }: { readonly promised?: boolean; readonly at: number },
+  { promised, at }: { readonly promised?: boolean | undefined; readonly at: number },
 ): void {
   const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = unit.intent;
   unit.attempt = ++state.attempts;
@@ -328,9 +336,6 @@ function end(
   state.books.note({ n: unit.attempt, ...ending, used: amount, at });
 }
 
-/** The account of this run is named: what others settled was told apart before it was written. */
-const OWN = "own";
-
 function read(
   { books }: RunState,
   {
@@ -340,10 +345,12 @@ function read(
     ...facts
   }: Pick<QuietRecord, "balance" | "beside" | "own" | "rested" | "begins" | "askedAt" | "at">,
 ): void {
-  const settled = creditsOf(beside);
-  const others = settled > 0n ? { beside: [{ account: OWN, settled }] } : {};
-  const known = { balance: creditsOf(balance), own: creditsOf(own), account: OWN };
-  books.note({ t: "quiet", ...known, ...others, ...facts });
+  const known = {
+    balance: creditsOf(balance),
+    beside: creditsOf(beside),
+    own: creditsOf(own),
+  };
+  books.note({ t: "quiet", ...known, ...facts });
 }
 
 const UNANSWERED = { status: 0, used: undefined, exact: undefined };
@@ -433,13 +440,7 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
     end(state, unit, at, { t: "told", rows, used, stored: stored === true, exact });
   }
   if (quiet === true && remaining !== undefined)
-    read(state, {
-      balance: remaining,
-      ...(beside === undefined ? {} : { beside }),
-      ...(own === undefined ? {} : { own }),
-      askedAt: unit.intent.at,
-      at,
-    });
+    read(state, { balance: remaining, beside, own, askedAt: unit.intent.at, at });
 }
 
 /**
@@ -460,16 +461,13 @@ const LONGEST_WORD = 16_384;
 
 /** A cursor that is absurdly long is dropped and said, other words are cut. */
 export function bounded(record: SettledRecord): SettledRecord {
-  const { next, version, requestId, ...rest } = record;
+  const { next, version, requestId } = record;
+  const length = next?.length ?? 0;
   return {
-    ...rest,
-    ...(next === undefined
-      ? {}
-      : next !== null && next.length > LONGEST_WORD
-        ? { cursorLength: next.length }
-        : { next }),
-    ...(version === undefined ? {} : { version: version.slice(0, LONGEST_WORD) }),
-    ...(requestId === undefined ? {} : { requestId: requestId.slice(0, LONGEST_WORD) }),
+    ...record,
+    ...(length > LONGEST_WORD ? { next: undefined, cursorLength: length } : {}),
+    version: version?.slice(0, LONGEST_WORD),
+    requestId: requestId?.slice(0, LONGEST_WORD),
   };
 }
 
@@ -537,8 +535,8 @@ export function sumsOf(state: RunState, expected: number | null): Sums {
     uncertain: creditText(state.uncertain),
     foreign: creditText(state.foreign),
     expected: expected === null ? null : expected + state.beside,
-    ...(state.job === undefined ? {} : { job: state.job }),
-    ...(state.budgets.length === 0 ? {} : { budgets: state.budgets }),
+    job: state.job,
+    budgets: state.budgets,
     days: daysOf(state.spendings),
   };
 }

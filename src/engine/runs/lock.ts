@@ -128,7 +128,7 @@ export interface LockHolder extends ProcessIdentity {
   readonly at: string;
   readonly token: string;
   /** The keys of what it claims. */
-  readonly claims?: readonly string[];
+  readonly claims?: readonly string[] | undefined;
 }
 
 export interface Lock {
@@ -168,14 +168,8 @@ const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
   const token = randomBytes(8).toString("hex");
-  const { claims } = options;
   const at = new Date(options.now()).toISOString();
-  const mine: LockHolder = {
-    ...thisProcess(),
-    at,
-    token,
-    ...(claims === undefined ? {} : { claims }),
-  };
+  const mine: LockHolder = { ...thisProcess(), at, token, claims: options.claims };
   // Before the lock says whose it is: a holder that shows no sign where it should is gone.
   const endSign = await showLife(signOf(path, token));
 

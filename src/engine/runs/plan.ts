@@ -132,9 +132,9 @@ export interface Plan extends RunIdentity, Division {
   readonly draw?: { readonly seed: number; readonly pages: string };
   readonly paging: Dialect["paging"];
   /** As it was told. */
-  readonly first_page?: 0 | 1;
+  readonly first_page?: 0 | 1 | undefined;
   /** The file of a vendor that it is bought by. */
-  readonly dialect?: string;
+  readonly dialect?: string | undefined;
   readonly view: SavedView;
   readonly per_page: number | null;
   readonly guard?: Guard;

@@ -51,7 +51,7 @@ export interface RunSummary extends Pick<Sums, "rows" | "misses" | "expected"> {
   readonly foreign: Credits;
   readonly pending: number;
   readonly lastAt: number;
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 export const isResumable = ({ status }: RunSummary): boolean =>
@@ -87,8 +87,7 @@ export function readableState(path: string): {
 export function finishedSums(path: string, id: string) {
   const last = readLastRecord(journalOf(path)) as JournalRecord | undefined;
   if (last?.t !== "done" || last.run !== id || last.sums === undefined) return undefined;
-  const { sums, at, problem } = last;
-  return { sums, at, ...(problem === undefined ? {} : { problem }) };
+  return { sums: last.sums, at: last.at, problem: last.problem };
 }
 
 /** @throws CliError where it cannot be read, or is of a later version */
@@ -122,7 +121,7 @@ export function planOf(path: string): Plan | undefined {
 export function knownPlan(
   path: string,
   id: string,
-): { readonly plan: Plan | undefined; readonly problem?: string } {
+): { readonly plan: Plan | undefined; readonly problem?: string | undefined } {
   try {
     const plan = planOf(path);
     if (plan !== undefined || !existsSync(journalOf(path))) return { plan };

@@ -17,19 +17,13 @@ export interface LogEntry<Kind extends LogRecord> {
   readonly end: number;
 }
 
-export const digestsIn = ({ digests = [] }: Pick<Division, "digests">): readonly string[] =>
-  typeof digests === "string" ? (digests.match(/.{16}/g) ?? []) : digests;
-
 /** What a segment is bought in. */
 export interface Division {
   readonly matches?: number | null;
-  /**
-   * Who is bought of its one part: ids, or what a sketch told of them.
-   * Plans of earlier versions have the latter as one text, of 16 hexadecimal digits each.
-   */
-  readonly digests?: readonly string[] | string;
+  /** Who is bought of its one part: ids, or what a sketch told of them. */
+  readonly digests?: readonly string[];
   /** People in more than one of the parts, at most: paid for each time. */
-  readonly overlap?: number;
+  readonly overlap?: number | undefined;
   readonly counts?: readonly number[];
   /** Of a segment that is larger than what the service gives of one; bought one after the other. */
   readonly parts?: readonly Filters[];
@@ -39,9 +33,11 @@ export interface Division {
    * People whom no part holds: how many, in words, and
    * the smallest parts that hold them and the owned.
    */
-  readonly unreached?: readonly {
-    readonly where: string;
-    readonly count: number;
-    readonly within?: readonly { readonly filters: Filters; readonly rows: number }[];
-  }[];
+  readonly unreached?:
+    | readonly {
+        readonly where: string;
+        readonly count: number;
+        readonly within?: readonly { readonly filters: Filters; readonly rows: number }[];
+      }[]
+    | undefined;
 }

@@ -223,8 +223,8 @@ export class RunStore {
     const running = existsSync(lock) && (await isLocked(lock));
     const finished = running || damage !== undefined ? undefined : finishedSums(path, id);
     if (finished !== undefined) {
-      const { sums, at, ...problem } = finished;
-      return { ...summed(id, plan, sums), status: "finished", pending: 0, lastAt: at, ...problem };
+      const { sums, at, problem } = finished;
+      return { ...summed(id, plan, sums), status: "finished", pending: 0, lastAt: at, problem };
     }
 
     const { state, problem } = readableState(path);
@@ -374,8 +374,7 @@ export class RunStore {
 
   /** @param problem why its output was not written; undefined: it was */
   async finish(run: Run, at: number, problem?: string): Promise<void> {
-    const why = problem === undefined ? {} : { problem };
-    await run.append({ t: "done", run: run.id, sums: sumsIn(run), ...why, at });
+    await run.append({ t: "done", run: run.id, sums: sumsIn(run), problem, at });
     await this.#forgetOpen(run.plan);
   }
 

@@ -78,8 +78,7 @@ export async function readRemoved(folder: string): Promise<Spend> {
 
     try {
       const text = await readFile(join(removedFolder(folder), name), "utf8");
-      const before = { job: null, budgets: [], pending: "0" };
-      runs.push({ ...before, ...(JSON.parse(text) as RunSpend) });
+      runs.push(JSON.parse(text) as RunSpend);
     } catch (error) {
       if (errorCode(error) !== "ENOENT") damaged.push(id);
     }
@@ -160,12 +159,12 @@ function spendOf(
   path: string,
   plan: Plan,
   since: number,
-): { readonly spend: RunSpend; readonly problem?: string } {
+): { readonly spend: RunSpend; readonly problem?: string | undefined } {
   const own = headOf(plan);
   const sums = finishedSums(path, plan.id)?.sums;
   if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
     const days = sums.days.filter(({ from }) => from >= since);
-    const { job = null, budgets = [] } = sums;
+    const { job = null, budgets } = sums;
     return { spend: { ...own, job, budgets, pending: "0", days } };
   }
 
@@ -173,7 +172,7 @@ function spendOf(
   // What a damaged run lost of itself is not to be laid to others.
   const spent = state.spendings.filter(({ kind }) => problem === undefined || kind !== "foreign");
   const spend = spendIn(plan, state, daysOf(spent, since));
-  return { spend, ...(problem === undefined ? {} : { problem }) };
+  return { spend, problem };
 }
 
 function headOf(plan: Plan) {

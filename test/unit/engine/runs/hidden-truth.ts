@@ -29,7 +29,8 @@ export interface Habits {
   /** What a success says of its cost. */
   readonly tells: "exact" | "nothing" | "with the next" | "zero";
   readonly othersSpend: number;
-  readonly siblings: "none" | "same account" | "another account" | "no account named";
+  /** `mistaken`: of another account, and told as if it were the same. */
+  readonly siblings: "none" | "same account" | "another account" | "no account named" | "mistaken";
   readonly isPriceTold: boolean;
   readonly firstRowFree: boolean;
   /** A row costs half from this one on. */
@@ -413,7 +414,8 @@ class Buyer {
     const amount = amountOf(1 + Math.floor(this.#random() * 20));
     const sentAt = now - Math.floor(this.#random() * 3);
     this.#siblings.push({ sentAt, settledAt: now + Math.floor(this.#random() * 3), amount });
-    if (this.#habits.siblings !== "another account") this.#service.move(amount);
+    if (!["another account", "mistaken"].includes(this.#habits.siblings))
+      this.#service.move(amount);
   }
 
   #read(isAgain: boolean, begins = false): void {
@@ -422,14 +424,14 @@ class Buyer {
     if (rested) this.#service.now += REST;
     const { siblings } = this.#habits;
     const { now, balance } = this.#service;
-    const account = siblings === "no account named" ? {} : { account: "ours" };
-    const theirs = siblings === "another account" ? { account: "theirs" } : account;
-    const beside = this.#siblings
+    const settled = this.#siblings
       .filter(({ sentAt, settledAt }) => sentAt > this.#readAt && settledAt <= now)
-      .map(({ amount }) => ({ ...theirs, settled: amount }));
+      .reduce((sum, { amount }) => sum + amount, 0n);
+    const isTold = ["same account", "mistaken"].includes(siblings);
+    const beside = isTold ? credits(settled) : ZERO;
     this.#siblings = this.#siblings.filter(({ settledAt }) => settledAt > now);
     this.#readAt = now;
-    this.#note({ t: "quiet", balance, rested, begins, ...account, beside });
+    this.#note({ t: "quiet", balance, rested, begins, beside });
   }
 
   #note(fact: Fact): void {
