@@ -1,5 +1,7 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
 import type { KeySource } from "../engine/connections/resolve.ts";
+import { isFault } from "../engine/runs/journal.ts";
+import { ZERO } from "../shared/contract/money.ts";
 import {
   CliError,
   type CliErrorInit,
@@ -162,11 +164,14 @@ function rowOf({ status, envelope, lostKey }: ServiceError): ReturnType<typeof r
   return [400, 413, 415, 422].includes(status) ? REFUSED : (ANSWERS[status] ?? FAILED);
 }
 
-/** What a run's calls may have cost is told by whoever ends the run (docs/explanation/caps.md). */
-const freeText = (error: unknown, said = ""): string => {
-  const used = error instanceof ServiceError ? (error.creditsUsed ?? 0n) : 0n;
-  return used !== 0n || said.includes("nothing was charged") ? "" : "; nothing was charged";
-};
+/**
+ * What a run's calls may have cost is told by whoever ends the run (docs/explanation/caps.md), and
+ * of what broke at its end the service tells it in its own words.
+ */
+const freeText = ({ creditsUsed = ZERO, isFree, status }: ServiceError): string =>
+  creditsUsed === 0n && (isFree ?? !isFault(status)) ? FREE : "";
+
+const FREE = "; nothing was charged";
 
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail.map(theirs);
@@ -177,7 +182,7 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
 
   return new CliError({
     ...own,
-    message: say`${call}${freeText(error, `${call}`)}`,
+    message: say`${call}${freeText(error)}`,
     call,
     hint: typeof hint === "function" ? hint(answer) : hint,
     status,
@@ -200,7 +205,7 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
 
   const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
   const code = error.wasSent ? "lost_reply" : "unreachable";
-  return failed.network(`${call}; nothing was charged`, hint, code, error).with({ call });
+  return failed.network(`${call}${FREE}`, hint, code, error).with({ call });
 }
 
 function waitTooLong(error: WaitTooLongError): CliError {
@@ -222,13 +227,10 @@ function waitTooLong(error: WaitTooLongError): CliError {
     ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
 
   // Which limit it is, in the service's words: there are others than that of the minute.
-  const details = error.cause instanceof ServiceError ? error.cause.detail.map(theirs) : [];
-  const failure = failed.rate_limit(
-    say`${asks}${freeText(error.cause)}`,
-    hint,
-    "rate_limited",
-    error,
-  );
+  const refusal = error.cause instanceof ServiceError ? error.cause : undefined;
+  const details = refusal?.detail.map(theirs) ?? [];
+  const free = refusal === undefined ? FREE : freeText(refusal);
+  const failure = failed.rate_limit(say`${asks}${free}`, hint, "rate_limited", error);
   return failure.with({ call: asks, status: 429, requestId: error.requestId, details });
 }
 

@@ -157,7 +157,7 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
     const { code, stderr, calls } = await against(500);
     expect({ code, calls }).toEqual({ code: 8, calls: 5 });
     expect(stderr).toMatch(
-      /error: the service answered 500: because; nothing was charged\n {2}and so\n {2}request id: req-1\nhint: /,
+      /error: the service answered 500: because\n {2}and so\n {2}request id: req-1\nhint: /,
     );
   });
 
@@ -186,7 +186,7 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
       "an HTML page",
       (_, response) => response.end("<title>Sign in</title>"),
       8,
-      /not the API's JSON.*"Sign in".*nothing was charged/,
+      /not the API's JSON.*"Sign in"/,
     ],
     [
       "a redirect",

@@ -36,8 +36,10 @@ export class ServiceError extends Error {
   declare readonly lostKey: boolean | undefined;
   declare readonly retryAfterMs: number | undefined;
   declare readonly rateLimit: RateLimit | undefined;
-  /** By its own words; 0 too where the balance showed that it was free. */
-  declare creditsUsed: Credits | undefined;
+  /** By its own words. */
+  declare readonly creditsUsed: Credits | undefined;
+  /** The balance showed that it cost nothing. */
+  declare isFree: true | undefined;
   declare readonly creditsRemaining: Credits | undefined;
   /** Of a 402: as many rows as what is left would pay for, by its header. */
   declare readonly affordableRows: number | undefined;

@@ -210,7 +210,7 @@ export class Attempts {
       this.#parts.flight.mark(flown, { sent: true });
       return chargedForError(answer, amount, isSeen);
     }
-    if (!this.#parts.budget.isPromised(flown.unit)) answer.creditsUsed ??= ZERO;
+    if (!this.#parts.budget.isPromised(flown.unit)) answer.isFree = true;
     return failure;
   }
 
@@ -305,7 +305,7 @@ export class Attempts {
   #isTooDeep({ intent: { target, offset, perPage, cursor } }: Unit): boolean {
     if (cursor !== undefined || offset === 0) return false;
     // Behind a page that was refused so it is the same refusal, whatever the size.
-    const isBehind = offset >= (this.#refusedFrom.get(target) ?? Number.POSITIVE_INFINITY);
+    const isBehind = offset >= (this.#refusedFrom.get(target) ?? Infinity);
     return isBehind || this.#parts.remaining.sizes.accepted.has(perPage);
   }
 

@@ -6,21 +6,14 @@ import {
   formatCreditsGrouped,
   maxCredits,
   priceOf,
+  sumOf,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, type Sentence, say, theirs } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { hasOutlivedKey, type RunState, riskOf, type Unit } from "../runs/journal.ts";
-
-/** What is under way, as far as it bounds what may still be spent. */
-interface UnderWay {
-  /** Pages of an earlier session that are still to be asked for again. */
-  readonly pending: readonly Unit[];
-  readonly rowsAsked: number;
-  readonly rowsWaiting: number;
-  held(...phases: readonly ("ready" | "flying" | "doubt")[]): Credits;
-}
+import type { Flight } from "./flight.ts";
 
 export interface BudgetOptions {
   readonly now: () => number;
@@ -45,11 +38,11 @@ export interface BudgetOptions {
 export class Budget {
   readonly #options: BudgetOptions;
   readonly #run: RunState;
-  readonly #flight: UnderWay;
+  readonly #flight: Flight;
   /** As far as known: what the service told last, less what was charged since. */
   balance: Credits | undefined;
 
-  constructor(options: BudgetOptions, run: RunState, flight: UnderWay) {
+  constructor(options: BudgetOptions, run: RunState, flight: Flight) {
     this.#options = options;
     this.#run = run;
     this.#flight = flight;
@@ -83,7 +76,7 @@ export class Budget {
 
   /** What the cap leaves, once pages of an earlier session were asked for again. */
   room(): Credits {
-    const again = this.#flight.pending.reduce<bigint>((sum, unit) => sum + this.riskOf(unit), 0n);
+    const again = sumOf(this.#flight.pending.map((unit) => this.riskOf(unit)));
     return credits(this.#run.books.room(this.#options.cap) - again);
   }
 
@@ -105,7 +98,7 @@ export class Budget {
 
   wholeRoom(): number {
     const { cap, maxCredits } = this.#options;
-    if (maxCredits === undefined) return Number.POSITIVE_INFINITY;
+    if (maxCredits === undefined) return Infinity;
     return this.affordable(credits(this.room() + maxCredits - cap));
   }
 

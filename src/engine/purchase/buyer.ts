@@ -57,7 +57,7 @@ interface Ready {
 
 /** The largest page; of pages that all have one size that one, as earlier sessions had it. */
 function sizeOf({ client, maxRows = 1, perPage, run: { state } }: BuyerOptions): number {
-  const most = Math.min(perPage, state.perPageMax ?? Number.POSITIVE_INFINITY);
+  const most = Math.min(perPage, state.perPageMax ?? Infinity);
   if (client.dialect.isOneSize !== true) return most;
   const [earlier] = state.units.values();
   return earlier?.intent.perPage ?? oneSize(maxRows, most);
@@ -240,7 +240,7 @@ export class Buyer {
 
   /** Where room is lacking, a reading may show that what is in doubt was free. */
   async #findsRoom(): Promise<boolean> {
-    const { run, maxRows = Number.POSITIVE_INFINITY } = this.#options;
+    const { run, maxRows = Infinity } = this.#options;
     const { books, rows } = run.state;
     const isLeft = rows < maxRows && (this.#remaining.somethingLeft || this.#flight.hasShelved);
     if (!isLeft || books.unread === 0n || (books.isRead && !books.wantsRest)) return false;
@@ -447,7 +447,7 @@ export class Buyer {
     const since = disk === undefined ? 0 : 2 * (written - disk.written);
     const stale = disk === undefined || now() - disk.at >= DISK_LOOK_MS || since > disk.free / 8;
     if (stale) {
-      const free = (await freeBytes(run.path)) ?? Number.POSITIVE_INFINITY;
+      const free = (await freeBytes(run.path)) ?? Infinity;
       this.#disk = { free, at: now(), written };
     }
 

@@ -92,7 +92,7 @@ async function agreeBehind(
   if (isNamed && (options.limit ?? Infinity) >= (share?.total ?? 0)) requireNobodyAgain(run, seen);
 
   // How many are owned beside them is found out at the end.
-  const written = withOwned(target) ? Number.POSITIVE_INFINITY : quote.rows;
+  const written = withOwned(target) ? Infinity : quote.rows;
   await agreeTo(
     seen,
     { target, options, deps },

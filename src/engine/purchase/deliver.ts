@@ -5,7 +5,6 @@ import { distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { registerIn } from "../output/register.ts";
-import { unreadOf } from "../runs/journal.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import {
@@ -54,7 +53,7 @@ export async function deliver(
   >,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
-  { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
+  { disk, now, onNotice, stateDir }: ExportDeps,
 ): Promise<Pick<Finished, "receipt" | "misses" | "failure">> {
   const { outcome, narrowed, run } = purchase;
   requireSomebody(run);
@@ -63,7 +62,7 @@ export async function deliver(
   const { shortfall, ...going } = shortOf(input);
   // Of what ends well a page without an answer is asked for again by no one but who wants more.
   if (shortfall === null) run.state.books.note({ t: "over" });
-  const failure = unreadOf(run.state) > 0 ? await unreadRows(run) : undefined;
+  const failure = run.state.unread > 0 ? await unreadRows(run) : undefined;
   const receipt = buildReceipt(input, shortfall ?? failure?.message ?? null);
   const mayReplace = options.overwrite || continued;
   const register = registerIn(stateDir, disk, now);

@@ -10,7 +10,8 @@ import { ServiceError } from "../client/errors.ts";
 import { divide, type Parts } from "../planning/parts.ts";
 import { ownedAddress, UnsoundCountsError } from "../planning/question.ts";
 import { settledUnits } from "../runs/journal.ts";
-import type { Plan, Target } from "../runs/plan.ts";
+import type { Target } from "../runs/plan.ts";
+import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
 import { unsoundRun } from "./failures.ts";
 import { FreeCounts } from "./free-counts.ts";
@@ -60,7 +61,7 @@ async function restOf(
   depth: number,
   counts: FreeCounts,
   deps: Asking,
-): Promise<Divided | undefined> {
+): Promise<Division | undefined> {
   const { target, parts = target.kind === "search" ? [target.filters] : [], ...plan } = run.plan;
   const all = parts.map((filters) => ({ filters, count: 0, span: { from: 0, to: 0 } }));
   const unreached = [...(plan.unreached ?? [])];
@@ -135,15 +136,13 @@ async function countOf(
   return rows.length === 0 ? 0 : counts.countAt(filters, addresses);
 }
 
-type Divided = Pick<Plan, "parts" | "counts" | "spans" | "unreached" | "overlap" | "digests">;
-
 /** What a run asks for one after the other: parts of segments, or companies. */
 export async function divisionOf(
   target: Target,
   { matches, counts, parts, overlap, digests }: Offer,
   wall: number | undefined,
   deps: Asking,
-): Promise<Divided> {
+): Promise<Division> {
   // Who is named by a digest lies above no wall.
   if (digests !== undefined) return { parts: parts ?? [], counts: counts ?? [], digests };
   if (target.kind === "search" && parts !== undefined) {
@@ -156,7 +155,7 @@ export async function divisionOf(
           : divided(part, total, wall, deps);
       }),
     );
-    const unreached = each.flatMap((one: Divided) => one.unreached ?? []);
+    const unreached = each.flatMap((one: Division) => one.unreached ?? []);
 
     return {
       parts: each.flatMap((one) => one.parts ?? []),
@@ -176,7 +175,7 @@ async function divided(
   total: number,
   wall: number,
   deps: Asking,
-): Promise<Divided> {
+): Promise<Division> {
   const { parts, unreached } = await dividedParts(segment, total, wall, deps);
   return {
     parts: parts.map(({ filters }) => filters),

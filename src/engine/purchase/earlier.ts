@@ -10,6 +10,7 @@ import { errorCode } from "../runs/disk.ts";
 import { creditText, pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
+import type { Division } from "../runs/record.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";
@@ -17,10 +18,7 @@ import type { Range } from "./paging.ts";
 import type { Quote } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 
-export type Divided = Pick<
-  Plan,
-  "matches" | "counts" | "parts" | "spans" | "overlap" | "unreached" | "draw" | "digests"
->;
+export type Divided = Division & Pick<Plan, "matches" | "draw">;
 
 /** Runs that are looked through. */
 const LOOKS = 300;
@@ -64,9 +62,9 @@ const isListed = (target: Target): boolean =>
   (target.kind === "search" && (target.list ?? target.owned) !== undefined);
 
 export async function earlierRun(
-  inquiry: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
+  inquiry: Inquiry,
   datasetVersion: string | null,
-  quote: Pick<Quote, "matches" | "rows" | "rowsUncapped" | "depth" | "share">,
+  quote: Quote,
   sample: Pick<Divided, "draw" | "parts" | "counts"> | undefined,
 ): Promise<Reuse | undefined> {
   const { identity, options, deps } = inquiry;
@@ -101,7 +99,7 @@ export async function earlierRun(
 }
 
 /** A target with its cap. */
-const commandOf = ({ target }: Pick<RunIdentity, "target">, cap: string | null): string =>
+const commandOf = ({ target }: RunIdentity, cap: string | null): string =>
   `${targetText(target)} ${cap}`;
 
 /** What finished runs hold of what is asked for. */
@@ -122,14 +120,9 @@ interface Held {
 
 /** @throws why a run that may hold the rest cannot be read */
 async function heldOf(
-  { store, identity }: Pick<Inquiry, "store" | "identity">,
+  { store, identity }: Inquiry,
   datasetVersion: string | null,
-  {
-    matches,
-    rows: capped,
-    rowsUncapped: most = Number.POSITIVE_INFINITY,
-    share,
-  }: Parameters<typeof earlierRun>[2],
+  { matches, rows: capped, rowsUncapped: most = Infinity, share }: Parameters<typeof earlierRun>[2],
   sample: Parameters<typeof earlierRun>[3],
 ): Promise<Held | undefined> {
   const drawn = { ...identity, ...sample };
@@ -210,7 +203,7 @@ export async function heldElsewhere(
   }
 
   const isEven = [...had.values()].reduce((sum, rows) => sum + rows, 0) === state.rows;
-  const most = (options.limit ?? Number.POSITIVE_INFINITY) - state.rows;
+  const most = (options.limit ?? Infinity) - state.rows;
   const isOpen = most > 0 && isEven && pendingUnits(state).length === 0;
   const parts = JSON.stringify(divisionIn(plan));
 
@@ -236,7 +229,7 @@ function divisionIn(plan: Plan): Omit<Divided, "matches"> {
 }
 
 /** Whether the rows that it lacks can be asked for beside those that it holds. */
-function goesOn({ plan }: RunReader, { seller }: Pick<ExportDeps, "seller">): boolean {
+function goesOn({ plan }: RunReader, { seller }: ExportDeps): boolean {
   const before = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   return before === pagingName(seller.client.dialect);
 }
@@ -406,7 +399,7 @@ function stocksIn(
   const isStaff = target.kind === "employees";
   const pieces = isStaff || run.plan.draw !== undefined ? piecesOf(run.plan) : undefined;
   const placed = (own: number) => (pieces === undefined ? own : ours.get(pieces[own] ?? ""));
-  const most = (isStaff ? target.perCompany : null) ?? Number.POSITIVE_INFINITY;
+  const most = (isStaff ? target.perCompany : null) ?? Infinity;
   const stocks = new Map<number, Stock>();
   for (const { intent, settled } of settledUnits(run.state)) {
     const place = placed(intent.target);
@@ -455,7 +448,7 @@ export async function ownedCompanies(
   store: RunStore,
   identity: RunIdentity,
   datasetVersion: string | null,
-  { fresh, limit = Number.POSITIVE_INFINITY }: Pick<ExportOptions, "fresh" | "limit">,
+  { fresh, limit = Infinity }: Pick<ExportOptions, "fresh" | "limit">,
   { now }: Pick<ExportDeps, "now">,
 ): Promise<readonly OwnedPage[]> {
   const { target } = identity;

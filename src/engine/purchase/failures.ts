@@ -226,14 +226,14 @@ export const diskFull = (path: string): CliError =>
 /** A single look-up's 404: exit 6 (docs/reference/contract.md, "Enrich"). */
 export function companyNotFound(
   { by, value }: CompanyQuery,
-  { settled, uncertain }: RunState,
+  { settled, spent }: RunState,
 ): CliError {
   const cost =
-    `; ${creditsText(credits(settled + uncertain))} ` +
+    `; ${creditsText(spent)} ` +
     `${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
   const message =
     `no company has the ${by === "company_network_url" ? "profile address" : by} ` +
-    `"${echo(value)}"${settled + uncertain > 0n ? cost : ""}`;
+    `"${echo(value)}"${spent > 0n ? cost : ""}`;
   const hint = say`a domain looks like acme.com, a profile address like
     network.example/company/acme; ${option("by", "name")} looks up by name`;
   return failed.not_found(message, hint).with({ status: 404 });
@@ -318,9 +318,9 @@ export function beyondCursor(
  * for more rows or for dearer ones; undefined: nothing.
  */
 export function aboveCap({
-  state: { session, settled, uncertain, rows },
+  state: { session, spent, rows },
 }: Pick<RunReader, "state">): string | undefined {
-  const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
+  const cap = creditsOf(session?.cap);
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
   const why =
@@ -328,7 +328,7 @@ export function aboveCap({
       ? `${counted(rows, "row")} came`
       : "the service took more than it told";
   return (
-    `the charge is ${creditsText(credits(spent))}, ${above} more than the ` +
+    `the charge is ${creditsText(spent)}, ${above} more than the ` +
     `${formatCreditsGrouped(cap)} that were agreed to: ${why}`
   );
 }
@@ -341,10 +341,7 @@ export const beyondAnswers = (foreign: Credits): string[] =>
 
 /** Whether a run holds nothing, and may have cost nothing. */
 export const isEmpty = (state: RunState): boolean =>
-  state.rows === 0 &&
-  state.settled === 0n &&
-  state.uncertain === 0n &&
-  pendingUnits(state).length === 0;
+  state.rows === 0 && state.spent === 0n && pendingUnits(state).length === 0;
 
 /**
  * What ended a run early, with where things are and how to go on.

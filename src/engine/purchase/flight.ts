@@ -1,6 +1,6 @@
 // Tested by test/unit/flight.test.ts.
-import { type Credits, credits } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
+import { type Credits, sumOf } from "../../shared/contract/money.ts";
+import { byPosition, creditsOf, type QuietRecord, type Unit } from "../runs/journal.ts";
 
 /**
  * `ready`: intent written; `flying`: asked for; `keeping`:
@@ -21,6 +21,21 @@ export interface Flown {
    * it was asked for, or since a look at the balance.
    */
   readonly alone: boolean;
+}
+
+export interface Told {
+  readonly balance: Credits;
+  readonly held?: Credits | undefined;
+}
+
+/** The free balance, read where money is in doubt (reading.ts). */
+export interface FreeBalance {
+  take(
+    flown?: Flown,
+    isRested?: boolean,
+    before?: (account: Told) => Promise<void>,
+  ): Promise<Told | undefined>;
+  beside(balance: Credits, used?: Credits): Promise<Pick<QuietRecord, "beside" | "own">>;
 }
 
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
@@ -126,7 +141,7 @@ export class Flight {
 
   held(...phases: readonly Phase[]): Credits {
     const units = [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
-    return credits(units.reduce((sum, { hold }) => sum + hold, 0n));
+    return sumOf(units.map(({ hold }) => hold));
   }
 
   /**

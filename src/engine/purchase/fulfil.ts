@@ -214,10 +214,10 @@ async function missingOf(
 /** Pages that may bring more than is expected pass neither the cap nor what the budget has left. */
 function boundOf(
   { maxCredits, budgetLeft }: ExportOptions,
-  { settled, uncertain }: Run["state"],
+  { spent }: Run["state"],
 ): Credits | undefined {
   if (budgetLeft === undefined) return maxCredits;
-  const ofBudget = credits(budgetLeft + settled + uncertain);
+  const ofBudget = credits(budgetLeft + spent);
   return minCredits(maxCredits ?? ofBudget, ofBudget);
 }
 

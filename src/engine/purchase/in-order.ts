@@ -1,6 +1,7 @@
 // Tested by test/e2e/export.test.ts.
 import { Page } from "../../shared/rows/page.ts";
 import { byPosition, type Unit } from "../runs/journal.ts";
+import type { Flight } from "./flight.ts";
 
 interface Settled {
   readonly unit: Unit;
@@ -16,12 +17,7 @@ export interface ReorderOptions {
    */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   readonly interrupted: AbortSignal;
-  readonly flight: {
-    readonly stopped: boolean;
-    stop(reason: unknown): void;
-    signal(): void;
-    change(): Promise<void>;
-  };
+  readonly flight: Flight;
 }
 
 /**

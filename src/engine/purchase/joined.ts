@@ -97,7 +97,7 @@ type ListOf = (filters: Filters, key: FilterKey) => Promise<readonly string[] | 
  * Values of a key as a service lists them: of the segment,
  * or where it keeps rare ones back of its whole dataset.
  */
-function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
+function valuesFrom(client: ServiceClient, signal: AbortSignal): ListOf {
   const lists = new Map<FilterKey, Promise<readonly string[] | undefined>>();
   const list = async (
     filters: Filters,

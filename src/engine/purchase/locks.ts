@@ -25,10 +25,8 @@ export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): Lock
   ...waiting(deps),
 });
 
-export const openRun = (
-  id: string,
-  { store, options, deps }: Pick<Trade, "store" | "options" | "deps">,
-): Promise<Run> => store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
+export const openRun = (id: string, { store, options, deps }: Trade): Promise<Run> =>
+  store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
 
 type Where = Pick<ExportDeps, "seller">;
 
@@ -52,11 +50,7 @@ export const theOutput = (output: string | undefined, waits: boolean): Claim[] =
  * What a purchase would pay for twice or write over, were two
  * of them at work at once (docs/reference/runs.md, "Several at once").
  */
-export function claimsOf(
-  target: Target,
-  { output, wait }: Pick<Trade["options"], "output" | "wait">,
-  deps: Where,
-): Claim[] {
+export function claimsOf(target: Target, { output, wait }: Trade["options"], deps: Where): Claim[] {
   const file = theOutput(output, wait);
   if (target.kind !== "search") {
     const { serviceId } = deps.seller;

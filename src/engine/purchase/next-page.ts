@@ -52,7 +52,7 @@ export function nextPage(state: State, limits: Limits): Next {
   if (rows < 1 || state.turns === "no" || (moving && !limits.priced)) return idle;
 
   const perPage = limits.priced ? state.perPage : 1;
-  const covered = limits.covered ?? Number.POSITIVE_INFINITY;
+  const covered = limits.covered ?? Infinity;
   let indivisible = false;
   for (const open of state.open()) {
     const { target, from, left, sequential, cursor } = open;

@@ -5,6 +5,7 @@ import {
   credits,
   creditsLess,
   ONE_CREDIT,
+  sumOf,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
@@ -95,7 +96,7 @@ async function countStaff(
   { staff, union = [], owned }: SearchTarget,
   deps: ExportDeps,
 ): Promise<Counts> {
-  const most = staff?.most ?? Number.POSITIVE_INFINITY;
+  const most = staff?.most ?? Infinity;
   const byPart = new Map<Filters, number>();
   const people = new Map<unknown, number>();
   const versions = new Set<string | undefined>();
@@ -215,15 +216,13 @@ function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTar
 export const WHOLE_PAGE = PER_PAGE_MAX;
 
 /** The largest page, as account or connection tell it; undefined where neither does. */
-export const perPageTold = (
-  account: AccountView,
-  { seller }: Pick<ExportDeps, "seller">,
-): number | undefined => account.perPageMax ?? seller.client.dialect.perPageMax;
+export const perPageTold = (account: AccountView, { seller }: ExportDeps): number | undefined =>
+  account.perPageMax ?? seller.client.dialect.perPageMax;
 
 export const perPageOf = (
-  { perPage }: Pick<ExportOptions, "perPage">,
+  { perPage }: ExportOptions,
   account: AccountView,
-  deps: Pick<ExportDeps, "seller">,
+  deps: ExportDeps,
 ): number => Math.min(perPage ?? PER_PAGE_MAX, perPageTold(account, deps) ?? PER_PAGE_MAX);
 
 export const isPriceKnown = (target: Target, { costs }: AccountView): boolean =>
@@ -262,7 +261,7 @@ export function spentOf(
     return { intent, hold: creditsOf(intent.hold), again: riskOf(books, unit, promised) };
   });
   // What asking again under a promised key takes is spoken for by the reply that was lost.
-  const spokenFor = lost.reduce<bigint>((sum, { hold, again }) => sum + hold - again, 0n);
+  const spokenFor = sumOf(lost.map(({ hold, again }) => hold - again));
   return { rows, settled, uncertain: credits(books.atMost - settled - spokenFor), lost, price };
 }
 
@@ -394,11 +393,7 @@ export async function checkSame(
  * balance allow all of them that the limit does.
  * @param most rows that it may buy, as all of it is bought for those
  */
-export function newPeopleApart(
-  inquiry: Inquiry,
-  share: OwnedShare | undefined,
-  most = Number.POSITIVE_INFINITY,
-) {
+export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined, most = Infinity) {
   const parted = partedFrom(inquiry.target, share, inquiry.options.limit);
   if (parted === undefined) return undefined;
 

@@ -25,11 +25,11 @@ import type { Offer, Quote } from "./quote.ts";
 /** Who is owned, where the output depends on it. */
 export const ownershipFor = async (
   { plan: { draw, target } }: Run,
-  { account, deps }: Pick<Trade, "account" | "deps">,
+  { account, deps }: Trade,
 ): Promise<Ownership | undefined> =>
   isNarrowed(target) || draw !== undefined ? await deps.ownership?.(account, target) : undefined;
 
-export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
+export const isNewOnly = ({ share }: Quote): boolean => share?.divide !== undefined;
 
 /** What stands before rows and credits that a purchase may have fewer, or more, of. */
 export const leastOrMost = (quote: Quote, { kind }: Target): "" | "at least " | "at most " =>
@@ -195,7 +195,7 @@ export async function narrowing(
   return { new: bought - again, whole: isWhole ? shortfall === null : null, shortfall, others };
 }
 
-function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {
+function unreachedText({ unreached = [] }: Plan): string | undefined {
   const people = rowsOf(unreached.map(({ count }) => count));
   if (people === 0) return undefined;
   return (
@@ -205,10 +205,7 @@ function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | un
   );
 }
 
-function commandsFor(
-  { unreached = [] }: Pick<Plan, "unreached">,
-  { parcel, unitPrice }: Quote,
-): OwnCommand[] {
+function commandsFor({ unreached = [] }: Plan, { parcel, unitPrice }: Quote): OwnCommand[] {
   return unreached
     .flatMap(({ within = [] }) => within)
     .map(({ filters, rows }, index) => {

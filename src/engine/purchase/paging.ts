@@ -85,7 +85,7 @@ export function evenly(
 
   const wanted = new Map<unknown, number>();
   let rest = rows;
-  for (let level = 1; rest > 0 && level <= (most ?? Number.POSITIVE_INFINITY); level++) {
+  for (let level = 1; rest > 0 && level <= (most ?? Infinity); level++) {
     const before = rest;
     for (const [company, total] of people) {
       if (rest === 0 || total < level) continue;

@@ -12,6 +12,7 @@ import {
   maxCredits as maxOf,
   minCredits,
   priceOf,
+  sumOf,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -256,10 +257,7 @@ function rowsLeft(
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
   const shelved = (spent.lost ?? []).filter(({ intent }) => creditsOf(intent.hold) > rest);
   // Their reply may come at no further charge; while they wait for it that counts.
-  const waiting = shelved.reduce<bigint>(
-    (sum, { intent, again }) => sum + creditsOf(intent.hold) - again,
-    0n,
-  );
+  const waiting = sumOf(shelved.map(({ intent, again }) => creditsOf(intent.hold) - again));
   const lost = shelved.reduce(
     (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price, parcel),
     0,
@@ -271,7 +269,7 @@ function rowsLeft(
 }
 
 /** @throws CliError exit 2 for a limit within rows that are sold together: all of them are paid */
-function requireWhole(rows: number, { price, parcel = 1 }: Pick<QuoteInput, "price" | "parcel">) {
+function requireWhole(rows: number, { price, parcel = 1 }: QuoteInput) {
   const over = rows % parcel;
   if (over === 0) return;
   const fits = [rows - over, rows - over + parcel].filter((each) => each > 0);

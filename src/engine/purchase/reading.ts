@@ -6,7 +6,7 @@ import { creditText, creditTextIf, type QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown } from "./flight.ts";
+import type { Flight, Flown, FreeBalance, Told } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -33,13 +33,11 @@ interface ReadingParts {
   readonly budget: Budget;
 }
 
-type Told = AccountView & { readonly balance: Credits };
-
 /**
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class BalanceReading {
+export class BalanceReading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #toldOf: Credits = ZERO;

@@ -14,7 +14,7 @@ import { command, option, type Raise, Said, type Sentence, say } from "../../sha
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
-import { pendingUnits, settledUnits, type Unit, unreadOf } from "../runs/journal.ts";
+import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { raiseOptions, resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
@@ -32,9 +32,8 @@ function boundOf({ run: { state }, quote, outcome, maxCredits }: ReceiptInput): 
   const { ended, price, missing } = outcome;
   if (missing.untold.length > 0) return "matches";
   if (price === quote.unitPrice || ended !== "limit") return quote.bound;
-  if (maxCredits !== undefined && state.settled + state.uncertain + price > maxCredits)
-    return "cap";
-  if (state.rows + state.misses < (quote.rowsUncapped ?? Number.POSITIVE_INFINITY)) return "agreed";
+  if (maxCredits !== undefined && state.spent + price > maxCredits) return "cap";
+  if (state.rows + state.misses < (quote.rowsUncapped ?? Infinity)) return "agreed";
   return quote.bound === "cap" ? "limit" : quote.bound;
 }
 
@@ -74,8 +73,8 @@ export function buildReceipt(input: ReceiptInput, shortfall: Sentence | null): R
     distinct: distinct.distinct,
     duplicates: distinct.duplicates,
     suppressed: distinct.suppressed,
-    withheld: withheldOf(run),
-    unread: unreadOf(state),
+    withheld: state.withheld,
+    unread: state.unread,
     reused: state.owned,
     paid_again: input.again ?? null,
     misses: state.misses,
@@ -89,10 +88,10 @@ export function buildReceipt(input: ReceiptInput, shortfall: Sentence | null): R
       shortfall === null &&
       outcome.missing.untold.length === 0 &&
       narrowed?.whole !== null &&
-      unreadOf(state) === 0 &&
+      state.unread === 0 &&
       unlooked(target) === 0 &&
       ((outcome.ended === "all" && (isWhole || !isStaff(target))) ||
-        (isWhole && state.rows + withheldOf(run) >= quote.rows)),
+        (isWhole && state.rows + state.withheld >= quote.rows)),
     shortfall: shortfall === null ? null : `${shortfall}`,
     dataset_version: plan.dataset_version,
     started: plan.created_at,
@@ -105,11 +104,8 @@ export function buildReceipt(input: ReceiptInput, shortfall: Sentence | null): R
 /** What a cap leaves of each company is all that is asked for. */
 const isStaff = (target: Target): boolean => target.kind === "search" && target.staff !== undefined;
 
-const withheldOf = ({ state }: Pick<Run, "state">): number =>
-  settledUnits(state).reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
-
 /** Rows of the segment that were asked for, with those that came to nothing. */
-const placesIn = ({ state }: Run): number => state.rows + unreadOf(state) + withheldOf({ state });
+const placesIn = ({ state }: Run): number => state.rows + state.unread + state.withheld;
 
 function filtersOf(target: Target): Receipt["filters"] {
   if (target.kind !== "search") return null;
@@ -195,7 +191,7 @@ function lookedAt(input: ReceiptInput) {
     ...input,
     isCounted,
     /** Settled and uncertain. */
-    spent: credits(run.state.settled + run.state.uncertain),
+    spent: run.state.spent,
     /** Rows that were told of, or counted, and did not come. */
     fewer: Math.max(outcome.missing.rows, isCounted ? quote.rows - placesIn(run) : 0),
     came: `${grouped(run.state.rows)} of ${counted(quote.rows, "row")} came`,
@@ -353,10 +349,10 @@ function uncertainCap({ run, quote, outcome }: Short): Lack | undefined {
   if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return undefined;
 
   // A cap below that would leave rows out once more.
-  const missing = Math.min(all - state.rows, run.rest ?? Number.POSITIVE_INFINITY);
+  const missing = Math.min(all - state.rows, run.rest ?? Infinity);
   const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price, quote.parcel);
-  const maxCredits = credits(state.settled + state.uncertain + whole);
+  const maxCredits = credits(state.spent + whole);
   const why =
     `${creditsText(doubt)} may have been charged for replies that were lost, ` +
     "failed or said otherwise, and count against the cap: " +
@@ -365,7 +361,7 @@ function uncertainCap({ run, quote, outcome }: Short): Lack | undefined {
 }
 
 /** Nothing tells what lies before page 1, and asking for page 0 might be charged. */
-export const firstPageUntold = ({ state: { rows } }: Pick<Run, "state">): Sentence =>
+export const firstPageUntold = ({ state: { rows } }: Run): Sentence =>
   say`${rows === 0 ? "no profile came, and " : ""}nobody said how many there are, nor that page 1 is
     the first: ${fromZero(false)}; ${command("doctor")} finds out for free, and
     ${option("paging", "page")} says that it is`;
@@ -388,7 +384,7 @@ function isFirstPage(unit: Unit | undefined, rows: number): boolean {
  * people's rows tells: a lack of exactly one page. @returns undefined: untold
  */
 export async function missingFirstPage(
-  { plan: { paging, first_page: told }, state }: Pick<Run, "plan" | "state">,
+  { plan: { paging, first_page: told }, state }: Run,
   untold: readonly number[],
   addresses: ReadonlyMap<number, string | undefined>,
   count: (filters: { readonly company_network_url: string }) => Promise<{ readonly count: number }>,

@@ -54,23 +54,23 @@ type Position = Pick<IntentRecord, "target" | "offset" | "perPage">;
 type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss">;
 
 interface TargetState {
-  readonly left: readonly Range[];
-  readonly end: number;
-  readonly rows: number;
-  readonly total?: number;
+  left: readonly Range[];
+  end: number;
+  rows: number;
+  total?: number;
   /**
    * Rows of its first page where those were fewer than
    * asked for and nothing says whether they are all.
    */
-  readonly short?: number;
+  short?: number;
   /**
    * Where rows were told of behind an empty page, and how
    * far rows came: an empty page behind both is the end.
    */
-  readonly gap?: number;
-  readonly reached?: number;
+  gap?: number;
+  reached: number;
   /** Its last page was whole, and nothing leads on or says that it was the last. */
-  readonly unsure?: boolean;
+  unsure: boolean;
 }
 
 export interface Sizes {
@@ -119,7 +119,7 @@ export class Remaining {
   #least = 1;
   #own: number | undefined;
   /** The smallest page that came as it was asked for, with more behind it. */
-  #exact = Number.POSITIVE_INFINITY;
+  #exact = Infinity;
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
   readonly #isSizeKnown: boolean;
@@ -128,7 +128,7 @@ export class Remaining {
   /** @param isSizeKnown whether the service said how large a page may be */
   constructor(
     source: Targets,
-    { paging, firstPage }: Pick<Dialect, "paging" | "firstPage">,
+    { paging, firstPage }: Dialect,
     perPage: number,
     isSizeKnown: boolean,
   ) {
@@ -140,9 +140,7 @@ export class Remaining {
   }
 
   get sizes(): Sizes {
-    const behind = this.#isSizeKnown
-      ? Number.POSITIVE_INFINITY
-      : Math.max(this.#largest, COMMON_PAGE);
+    const behind = this.#isSizeKnown ? Infinity : Math.max(this.#largest, COMMON_PAGE);
     const own = this.#own;
     const proven = own !== undefined && this.#exact < own;
 
@@ -206,29 +204,23 @@ export class Remaining {
 
   take({ target, offset, perPage }: Position): void {
     this.#lastTarget = Math.max(this.#lastTarget, target);
-    this.#change(target, (state) => ({
-      ...state,
-      left: without(state.left, offset, offset + perPage),
-    }));
+    this.#leave(target, without(this.#begin(target).left, offset, offset + perPage));
   }
 
   giveBack({ target, offset, perPage }: Position): void {
-    this.#change(target, (state) => {
-      const end = Math.min(offset + perPage, state.end, this.#bound(target));
-      return { ...state, left: joined(state.left, offset, end) };
-    });
+    const { end, left } = this.#begin(target);
+    const to = Math.min(offset + perPage, end, this.#bound(target));
+    this.#leave(target, joined(left, offset, to));
     this.#endWithoutCursor(target);
   }
 
   cut(target: number, end: number): void {
-    this.#change(target, (state) => ({
-      ...state,
-      end: Math.min(end, state.end),
-      left: below(state.left, end),
-    }));
+    const state = this.#begin(target);
+    state.end = Math.min(end, state.end);
+    this.#leave(target, below(state.left, end));
   }
 
-  isPastEnd({ target, offset }: Pick<Position, "target" | "offset">): boolean {
+  isPastEnd({ target, offset }: Position): boolean {
     return offset >= this.#stateOf(target).end;
   }
 
@@ -251,13 +243,10 @@ export class Remaining {
 
     if (rows > 0 && rows <= perPage) this.#accepted.add(perPage);
 
-    const larger = this.#largest > rows;
     this.#largest = Math.max(this.#largest, rows);
-    this.#change(target, (state) => ({
-      ...state,
-      rows: state.rows + rows,
-      reached: Math.max(state.reached ?? 0, rows > 0 ? end : 0),
-    }));
+    const state = this.#begin(target);
+    state.rows += rows;
+    if (rows > 0) state.reached = Math.max(state.reached, end);
 
     // A total may be the page's own length; where fewer
     // are there than were counted, an empty page tells.
@@ -277,10 +266,10 @@ export class Remaining {
     // More came than there were to be, or a cursor leads on behind all that were counted, and no
     // page told how many there are: nothing says that these were all. Some give a cursor with
     // the last page, too. A drawn page is as large as its place.
-    const isLed = typeof next === "string" && this.#states.get(target)?.total === undefined;
+    const isLed = typeof next === "string" && state.total === undefined;
     const isBeyond = isLed ? end >= (expected ?? Infinity) : end > (expected ?? end);
     const isOver = !isShort && next !== null && isBeyond && this.#source.page === undefined;
-    if (isOver) this.#change(target, (state) => ({ ...state, unsure: true }));
+    if (isOver) state.unsure = true;
 
     const isSmaller = this.paging === "page" && offset > 0 && perPage < this.#largest;
     // A smaller page lies elsewhere where all pages have the
@@ -293,11 +282,8 @@ export class Remaining {
       this.take({ target, offset: (expected ?? 0) - rows, perPage: rows });
     } else if (this.paging === "cursor" && typeof next !== "string") {
       // Where no more are wanted, it does not matter whether there are.
-      const wanted = end < (this.#source.size(target) ?? Number.POSITIVE_INFINITY);
-      this.#change(target, (state) => ({
-        ...state,
-        unsure: isOver || (more === undefined && !isShort && wanted),
-      }));
+      const isWanted = end < this.#wanted(target);
+      state.unsure = isOver || (more === undefined && !isShort && isWanted);
       this.cut(target, end);
     } else if (rows === 0 && more === true && this.#isGap(target, offset)) return;
     else if (rows === 0 || more === false) this.cut(target, end);
@@ -307,10 +293,11 @@ export class Remaining {
     else if (this.paging === "page" && offset > 0) {
       this.cut(target, end);
       this.#clampedAt(target, offset, perPage);
-    } else if (more === undefined && (larger || this.#source.trusted)) this.cut(target, end);
+    } else if (more === undefined && (this.#largest > rows || this.#source.trusted))
+      this.cut(target, end);
     else {
       if (offset === 0 && more === true) this.#sizeIs(rows);
-      else if (offset === 0) this.#change(target, (state) => ({ ...state, short: rows }));
+      else if (offset === 0) state.short = rows;
       this.giveBack({ target, offset: end, perPage: perPage - rows });
     }
   }
@@ -325,10 +312,7 @@ export class Remaining {
     let unsure = 0;
     const untold: number[] = [];
     for (const [target, state] of this.#states) {
-      const expected = Math.min(
-        this.#expected(target) ?? 0,
-        this.#source.size(target) ?? Number.MAX_SAFE_INTEGER,
-      );
+      const expected = Math.min(this.#expected(target) ?? 0, this.#wanted(target));
       const open = below(state.left, expected).reduce((sum, { from, to }) => sum + to - from, 0);
       rows += Math.max(0, expected - state.rows - open);
 
@@ -336,13 +320,9 @@ export class Remaining {
       if (counted !== undefined && counted === this.#source.size(target))
         newer += Math.max(0, (state.total ?? 0) - counted);
 
-      if (state.unsure === true) unsure++;
-      if (
-        this.#expected(target) === undefined &&
-        state.end < (this.#source.size(target) ?? Number.MAX_SAFE_INTEGER)
-      ) {
+      if (state.unsure) unsure++;
+      if (this.#expected(target) === undefined && state.end < this.#wanted(target))
         untold.push(target);
-      }
     }
 
     return { rows, newer, unsure, untold };
@@ -358,7 +338,7 @@ export class Remaining {
     return isEmpty && creditsOf(settled.used) === 0n && offset < (this.#expected(target) ?? 0);
   }
 
-  hasBefore({ target, offset }: Pick<Position, "target" | "offset">): boolean {
+  hasBefore({ target, offset }: Position): boolean {
     for (const other of this.#begun) {
       if (other < target) return true;
       if (other === target && (this.#stateOf(other).left[0]?.from ?? offset) < offset) return true;
@@ -370,19 +350,22 @@ export class Remaining {
     return this.#states.get(target)?.total ?? this.#source.count(target);
   }
 
+  /** Rows of it that are wanted. */
+  #wanted(target: number): number {
+    return this.#source.size(target) ?? Number.MAX_SAFE_INTEGER;
+  }
+
   #bound(target: number): number {
-    const most = Number.MAX_SAFE_INTEGER;
-    return Math.min(this.#source.size(target) ?? most, this.#expected(target) ?? most);
+    return Math.min(this.#wanted(target), this.#expected(target) ?? Number.MAX_SAFE_INTEGER);
   }
 
   #tell(target: number, total: number): void {
-    const end = Math.min(total, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
-    this.#change(target, (state) => {
-      const counted = this.#source.count(target) ?? Number.MAX_SAFE_INTEGER;
-      const left =
-        end > counted && state.total === undefined ? joined(state.left, counted, end) : state.left;
-      return { ...state, total, end: Math.min(state.end, end), left: below(left, end) };
-    });
+    const state = this.#begin(target);
+    const end = Math.min(total, this.#wanted(target));
+    const counted = this.#source.count(target) ?? end;
+    if (end > counted && state.total === undefined) state.left = joined(state.left, counted, end);
+    state.total = total;
+    this.cut(target, end);
   }
 
   /**
@@ -390,9 +373,9 @@ export class Remaining {
    * a fault. Two with nothing behind them are the end.
    */
   #isGap(target: number, offset: number): boolean {
-    const { gap, reached = 0 } = this.#stateOf(target);
-    if (gap !== undefined && gap >= reached) return false;
-    this.#change(target, (state) => ({ ...state, gap: offset }));
+    const state = this.#begin(target);
+    if (state.gap !== undefined && state.gap >= state.reached) return false;
+    state.gap = offset;
     return true;
   }
 
@@ -401,13 +384,13 @@ export class Remaining {
    * leads on in a target that told none: it ends where its rows did.
    */
   #endWithoutCursor(target: number): void {
-    const { left, short, reached = 0 } = this.#stateOf(target);
+    const { left, short, reached } = this.#stateOf(target);
     const from = left[0]?.from ?? 0;
     const isLed = from === 0 || this.#cursors.has(`${target}:${from}`);
     if (this.paging !== "cursor" || isLed || from > reached) return;
 
     const isUntold = this.#expected(target) === undefined && short === undefined;
-    this.#change(target, (state) => ({ ...state, unsure: isUntold }));
+    this.#begin(target).unsure = isUntold;
     this.cut(target, from);
   }
 
@@ -426,13 +409,26 @@ export class Remaining {
     const state = this.#states.get(target);
     if (state !== undefined) return state;
     const [from, to] = [this.#source.skip?.(target) ?? 0, this.#bound(target)];
-    return { left: to > from ? [{ from, to }] : [], end: Number.MAX_SAFE_INTEGER, rows: from };
+    return {
+      left: to > from ? [{ from, to }] : [],
+      end: Number.MAX_SAFE_INTEGER,
+      rows: from,
+      reached: 0,
+      unsure: false,
+    };
   }
 
-  #change(target: number, change: (state: TargetState) => TargetState): void {
-    const state = change(this.#stateOf(target));
+  /** Something of it was asked for. */
+  #begin(target: number): TargetState {
+    const state = this.#stateOf(target);
     this.#states.set(target, state);
-    if (state.left.length === 0) this.#begun.delete(target);
+    this.#leave(target, state.left);
+    return state;
+  }
+
+  #leave(target: number, left: readonly Range[]): void {
+    this.#stateOf(target).left = left;
+    if (left.length === 0) this.#begun.delete(target);
     else this.#begun.add(target);
   }
 

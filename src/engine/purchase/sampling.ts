@@ -117,7 +117,7 @@ async function drawnById(
  * @param rows that are to be drawn in pages
  */
 function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Terms): number {
-  const { perPageMax: most, priceKnown: isPriced, perMinute = Number.POSITIVE_INFINITY } = terms;
+  const { perPageMax: most, priceKnown: isPriced, perMinute = Infinity } = terms;
   if (together !== null) {
     if (together > 1 && !isPriced) {
       throw refuse(
@@ -132,10 +132,7 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
     return together;
   }
 
-  const calls = Math.max(
-    1,
-    Math.min(perMinute * AFFORDABLE_MINUTES, terms.perDay ?? Number.POSITIVE_INFINITY),
-  );
+  const calls = Math.max(1, Math.min(perMinute * AFFORDABLE_MINUTES, terms.perDay ?? Infinity));
   return isPriced ? Math.min(Math.max(1, Math.ceil(rows / calls)), most, each) : 1;
 }
 
@@ -165,7 +162,7 @@ async function drawnBehind(
 ): Promise<{ readonly pages: readonly DrawnPage[]; readonly parts: readonly Part[] }> {
   const sorted = [...places].sort((a, b) => a - b);
   const wanted = (from: number, to: number): boolean =>
-    (sorted[firstFrom(sorted, from)] ?? Number.POSITIVE_INFINITY) < to;
+    (sorted[firstFrom(sorted, from)] ?? Infinity) < to;
   const { parts, unreached } = await dividedParts(filters, count, wall, deps, wanted);
 
   const pages = pagesAt(places, parts).map((page) => {

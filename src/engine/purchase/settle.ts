@@ -17,11 +17,11 @@ import {
   type SettledRecord,
   type Unasked,
   type Unit,
-  type Writable,
 } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
 import { isContradicted, unaskedIn } from "./as-asked.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown } from "./flight.ts";
+import type { Flight, Flown, FreeBalance } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import {
   cursorTooLong,
@@ -33,12 +33,11 @@ import {
   priceMoved,
   unreadablePage,
 } from "./page-failures.ts";
-import type { BalanceReading } from "./reading.ts";
 import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";
 
 export interface SettlementOptions {
-  readonly run: Writable;
+  readonly run: Run;
   readonly now: () => number;
   readonly datasetVersion: string | null;
   readonly source: Targets;
@@ -52,7 +51,7 @@ export interface SettlementParts {
   readonly remaining: Remaining;
   readonly buffer: ReorderBuffer;
   readonly repeats: Repeats;
-  readonly reading: BalanceReading;
+  readonly reading: FreeBalance;
 }
 
 /**
@@ -101,20 +100,18 @@ export class Settlement {
     await this.#land(flown, reply, isQuiet);
 
     const page = Page.read(reply.body, this.#kind);
-    const marks = this.#marks(unit, page, reply);
+    const facts = this.#factsOf(unit, page, reply);
     const quiet = isQuiet && {
       quiet: true,
       ...(await this.#parts.reading.beside(remaining, chargeOf(used))),
     };
-    const places = placesOf({ rows: page.length, ...marks });
-    const quoted = budget.priceKnown ? budget.priceOf(places) : chargeOf(used);
+    const quoted = budget.priceKnown ? budget.priceOf(placesOf(facts)) : chargeOf(used);
 
-    const facts = factsOf(reply, marks);
-    await this.#settle(unit, { rows: page.length, ...facts, ...quiet }, reply.body);
+    await this.#settle(unit, { ...facts, ...quiet }, reply.body);
     if (isQuiet) budget.balance = remaining;
     else budget.takeOff(used === undefined ? flown.hold : chargeOf(used));
 
-    this.#sayOf(reply, marks);
+    this.#sayOf(reply, facts.unasked);
     this.#handOn(flown, reply.body, page, quoted);
   }
 
@@ -139,21 +136,38 @@ export class Settlement {
     await turn();
   }
 
-  #marks(unit: Unit, page: Page, reply: PageReply): Marks {
+  /** What a reply says, with its rows and beside them. */
+  #factsOf(unit: Unit, page: Page, reply: PageReply) {
+    const { exact, meta, nextCursor, price, replayed, stop, total } = reply;
+    const { creditsUsed: used } = meta;
     const room = Math.max(0, unit.intent.perPage - page.length);
     const withheld = Math.min(reply.withheld, room);
     const unread = this.#unread(unit, page, withheld, reply);
+    // Some services answer a look-up that found nothing with a success, and some charge it.
+    const miss = this.#kind === "company" && page.length + unread === 0;
+
     return {
-      replayed: reply.replayed,
-      withheld,
-      unread,
-      // Some services answer a look-up that found nothing with a success, and some charge it.
-      miss: this.#kind === "company" && page.length + unread === 0,
+      rows: page.length,
+      used: creditTextIf(used && chargeOf(used)),
+      declared: creditTextIf(price?.declared),
+      told: creditTextIf(price?.told && chargeOf(price.told)),
+      impossible: used !== undefined && used < 0n ? creditText(used) : undefined,
+      remaining: creditTextIf(meta.creditsRemaining),
+      next: nextCursor,
+      total,
+      version: meta.datasetVersion,
+      requestId: meta.requestId,
+      exact: exact || undefined,
+      stop: stop && stopFacts(stop),
+      replayed: replayed || undefined,
+      withheld: withheld || undefined,
+      unread: unread || undefined,
+      miss: miss || undefined,
       unasked: this.#unasked(unit, page),
     };
   }
 
-  #sayOf({ meta, price }: PageReply, { unasked }: Marks): void {
+  #sayOf({ meta, price }: PageReply, unasked: Unasked | undefined): void {
     if (unasked !== undefined && !isContradicted(unasked))
       this.#sayOnce(
         `no row of the first page says ${unasked.key} as it was asked for, row ${unasked.row} ` +
@@ -335,39 +349,9 @@ export class Settlement {
 /** A negative charge is none: it would make room in the cap for others. */
 const chargeOf = (used: Credits = ZERO): Credits => maxCredits(ZERO, used);
 
-interface Marks extends Required<Pick<SettledRecord, "replayed" | "withheld" | "unread" | "miss">> {
-  readonly unasked: Unasked | undefined;
-}
-
 const stopFacts = ({ code, category, message, hint = "" }: CliError) => ({
   code,
   category,
   message,
   hint: `${hint}`,
 });
-
-/** What a reply says beside its rows and its charge. */
-function factsOf(
-  { exact, nextCursor, price, stop, total, meta }: PageReply,
-  { replayed, withheld, unread, miss, unasked }: Marks,
-): Partial<SettledRecord> {
-  const { creditsRemaining: remaining, creditsUsed: used, datasetVersion, requestId } = meta;
-  return {
-    used: creditTextIf(used && chargeOf(used)),
-    declared: creditTextIf(price?.declared),
-    told: creditTextIf(price?.told && chargeOf(price.told)),
-    impossible: used !== undefined && used < 0n ? creditText(used) : undefined,
-    remaining: creditTextIf(remaining),
-    next: nextCursor,
-    total,
-    version: datasetVersion,
-    requestId,
-    exact: exact || undefined,
-    stop: stop && stopFacts(stop),
-    replayed: replayed || undefined,
-    withheld: withheld || undefined,
-    unread: unread || undefined,
-    miss: miss || undefined,
-    unasked,
-  };
-}

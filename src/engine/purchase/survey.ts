@@ -193,7 +193,7 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
 const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>
   options.join?.rows.length ?? rowsWritten(target, quote);
 
-const mostOf = ({ matches }: Offer): number => matches ?? Number.POSITIVE_INFINITY;
+const mostOf = ({ matches }: Offer): number => matches ?? Infinity;
 
 /**
  * Divides what was agreed to, and makes the run that is to buy it.

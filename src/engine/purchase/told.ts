@@ -14,7 +14,7 @@ const YOUNG_MS = 5 * 60_000;
  */
 export async function toldLately(
   target: SearchTarget,
-  { disk, now, seller, stateDir }: Pick<World, "disk" | "now" | "seller" | "stateDir">,
+  { disk, now, seller, stateDir }: World,
 ): Promise<number | undefined> {
   const store = new RunStore(stateDir, disk);
   const wanted = targetText(target);

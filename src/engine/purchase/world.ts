@@ -54,7 +54,7 @@ export const perMinuteOf = (
 
 /** With what the cap of the key leaves: as agreed to, else told where the account names its key. */
 export async function accountOf(
-  { seller: { client }, interrupted, now }: Pick<World, "interrupted" | "now" | "seller">,
+  { seller: { client }, interrupted, now }: World,
   agreed?: Pick<AccountView, "capLeft">,
 ): Promise<Payer> {
   const askedAt = now();

@@ -5,6 +5,7 @@ import {
   maxCredits,
   minCredits,
   priceOf,
+  sumOf,
   ZERO,
 } from "../../shared/contract/money.ts";
 
@@ -162,10 +163,7 @@ export interface Spending {
   readonly at: number;
 }
 
-const sum = (amounts: readonly Credits[]): Credits =>
-  credits(amounts.reduce((total, amount) => total + amount, 0n));
-
-const toldBy = (attempts: readonly Attempt[]): Credits => sum(attempts.map(({ least }) => least));
+const toldBy = (attempts: readonly Attempt[]): Credits => sumOf(attempts.map(({ least }) => least));
 
 /** A part of an amount, rounded up. */
 const share = (amount: Credits, part: number, whole: number): Credits =>
@@ -241,12 +239,12 @@ export class Books {
   /** What of the doubt an answer is still to tell: of who is under way, or asked for again. */
   get underWay(): Credits {
     const awaited = this.#doubts().filter(([one]) => this.#isAwaited(one));
-    return sum(awaited.map(([, amount]) => amount));
+    return sumOf(awaited.map(([, amount]) => amount));
   }
 
   /** What of the doubt rows came for, in answers that do not say what they cost. */
   get measured(): Credits {
-    return sum(this.#doubts().flatMap(([one, amount]) => (isMeasured(one) ? [amount] : [])));
+    return sumOf(this.#doubts().flatMap(([one, amount]) => (isMeasured(one) ? [amount] : [])));
   }
 
   /** What of the doubt of the open epoch no answer is to tell any more: a reading may. */
@@ -373,7 +371,7 @@ export class Books {
   } {
     const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= askedAt);
     const within = recent.filter((one) => !isFlying(one) && (one.sent.at ?? 0) >= at);
-    const most = sum(recent.map((one) => this.#most(one)));
+    const most = sumOf(recent.map((one) => this.#most(one)));
     return { settled: toldBy(within), most };
   }
 
@@ -404,7 +402,7 @@ export class Books {
     const attempt: Attempt = {
       sent,
       sentAt: this.#moment,
-      endedAt: Number.POSITIVE_INFINITY,
+      endedAt: Infinity,
       state: "flying",
       came: 0,
       least: ZERO,
@@ -525,8 +523,8 @@ export class Books {
   #sumClosed(): void {
     const sums = this.#closed.map((one) => this.#sumsOf(one));
     this.#doubted = this.#closed.filter((_, index) => (sums[index]?.doubt ?? 0n) > 0n);
-    this.#closedDoubt = sum(sums.map(({ doubt }) => doubt));
-    this.#closedOthers = sum(sums.map(({ others }) => others));
+    this.#closedDoubt = sumOf(sums.map(({ doubt }) => doubt));
+    this.#closedOthers = sumOf(sums.map(({ others }) => others));
   }
 
   /** Nothing is learned of what was free. */
@@ -741,9 +739,7 @@ export class Books {
   }
 
   #slack(attempts: Iterable<Attempt>): Credits {
-    let slack = 0n;
-    for (const one of attempts) slack += this.#most(one) - one.least;
-    return credits(slack);
+    return sumOf(Array.from(attempts, (one) => this.#most(one) - one.least));
   }
 
   #most({ sent, least, most, heir, isSpoken }: Attempt): Credits {

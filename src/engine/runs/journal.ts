@@ -18,19 +18,6 @@ const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO, declared: ZERO,
 /** What the books have, and what vendors' files and vendors say that pages cost. */
 type Spent = Omit<Spending, "kind"> & { readonly kind: keyof typeof NOTHING };
 
-/** A run that is written to: what is in its state is on the disk. */
-export interface Writable {
-  readonly state: RunState;
-  readonly plan: {
-    readonly command: "search" | "enrich" | "employees";
-    readonly unit_price?: CreditText | number;
-  };
-  append(...records: readonly JournalRecord[]): Promise<void>;
-  settle(settled: SettledRecord, body: Buffer | undefined): Promise<SettledRecord>;
-  /** Where a reply is kept, in words. */
-  placeOf(unit: Unit): string;
-}
-
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
 export const creditTextIf = (amount: Credits | undefined): CreditText | undefined =>
   amount === undefined ? undefined : formatCredits(amount);
@@ -258,6 +245,9 @@ export const emptyState = () => ({
   /** Rows of {@link BESIDE}, which are none of `rows`. */
   beside: 0,
   misses: 0,
+  /** Rows that were paid for and that the service suppresses, or that are no JSON. */
+  withheld: 0,
+  unread: 0,
   perPageMax: undefined as number | undefined,
   division: undefined as Division | undefined,
   session: undefined as SessionRecord | undefined,
@@ -275,6 +265,10 @@ export const emptyState = () => ({
   /** What may have been charged beside that, and no answer is to tell any more. */
   get uncertain(): Credits {
     return credits(this.books.doubt - this.books.measured - this.books.underWay);
+  },
+  /** What it may have cost beside what an answer is still to tell. */
+  get spent(): Credits {
+    return credits(this.books.atMost - this.books.underWay);
   },
   /** What others spent of the same balance. */
   get foreign(): Credits {
@@ -431,6 +425,8 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
   unit.replyAt = place;
   state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
   if (record.miss === true) state.misses++;
+  state.withheld += record.withheld ?? 0;
+  state.unread += record.unread ?? 0;
   if (record.owned !== undefined) state.owned += record.rows;
 
   const { used, replayed: stored, remaining, quiet, beside, own, at, exact } = record;
@@ -452,10 +448,6 @@ export const placesOf = ({
   withheld = 0,
   unread = 0,
 }: Pick<SettledRecord, "rows" | "withheld" | "unread">): number => rows + withheld + unread;
-
-/** Rows that came and are no JSON. */
-export const unreadOf = (state: RunState): number =>
-  settledUnits(state).reduce((sum, { settled }) => sum + (settled?.unread ?? 0), 0);
 
 const LONGEST_WORD = 16_384;
 
@@ -507,7 +499,7 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
 export const isFault = (status: number): boolean => status >= 500 || status < 300;
 
 /** By how much asking again for a page raises what the run may cost. */
-export function riskOf(books: Books, { intent }: Pick<Unit, "intent">, promised: boolean): Credits {
+export function riskOf(books: Books, { intent }: Unit, promised: boolean): Credits {
   return books.riskOf({ page: intent.key, hold: creditsOf(intent.hold), promised });
 }
 

@@ -278,4 +278,4 @@ export const unreachedGroups = (groups: NonNullable<Division["unreached"]>): str
 export const peopleAt = (
   count: number | undefined,
   { perCompany }: Extract<Target, { kind: "employees" }>,
-): number => Math.min(count ?? Number.POSITIVE_INFINITY, perCompany ?? Number.POSITIVE_INFINITY);
+): number => Math.min(count ?? Infinity, perCompany ?? Infinity);

@@ -42,6 +42,8 @@ import { readSuppression, suppressionFolder } from "./suppression.ts";
 
 export type NewPlan = Omit<Plan, "version" | "id" | "created_at" | "machine">;
 
+type Clock = Pick<LockOptions, "now" | "sleep">;
+
 /** A run as it travels. */
 export interface RunCopy {
   readonly plan: Plan;
@@ -77,11 +79,7 @@ export class RunStore {
     return Object.assign(run, { suppression: await this.suppression() });
   }
 
-  async #locked(
-    id: string,
-    { now, sleep }: Pick<LockOptions, "now" | "sleep">,
-    work: () => Promise<void>,
-  ) {
+  async #locked(id: string, { now, sleep }: Clock, work: () => Promise<void>) {
     await withLock(join(this.#path(id), "lock"), { now, sleep, what: `run ${id}` }, work);
   }
 
@@ -295,11 +293,7 @@ export class RunStore {
   }
 
   /** @param forgotten whether it named somebody who is forgotten: then no machine may keep it */
-  async remove(
-    { plan }: Pick<RunSummary, "plan">,
-    clock: Pick<LockOptions, "now" | "sleep">,
-    forgotten = false,
-  ): Promise<void> {
+  async remove({ plan }: Pick<RunSummary, "plan">, clock: Clock, forgotten = false): Promise<void> {
     await this.#locked(plan.id, clock, async () => {
       await this.#forgetOpen(plan);
       await keepSpend(this.#disk, this.folder, plan, forgotten);
@@ -312,7 +306,7 @@ export class RunStore {
   /** Its receipt and its replies, each whole or not at all. */
   async rewrite(
     id: string,
-    clock: Pick<LockOptions, "now" | "sleep">,
+    clock: Clock,
     receipt: unknown,
     forgetting?: Forgetting,
   ): Promise<void> {
@@ -335,10 +329,7 @@ export class RunStore {
   }
 
   /** Takes in what another machine bought, in place of what is here of it. Whole or not at all. */
-  async takeIn(
-    { plan, receipt, journal }: RunCopy,
-    clock: Pick<LockOptions, "now" | "sleep">,
-  ): Promise<void> {
+  async takeIn({ plan, receipt, journal }: RunCopy, clock: Clock): Promise<void> {
     const path = this.#path(plan.id);
     const files = [
       ["plan.json", `${JSON.stringify(plan, null, 2)}\n`],

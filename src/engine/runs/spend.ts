@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Credits, credits, creditsLess, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsLess, sumOf, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Books } from "./books.ts";
 import { type Disk, errorCode } from "./disk.ts";
@@ -49,10 +49,7 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
   const runs: RunSpend[] = [];
   const damaged: string[] = [];
   const ids = new Set<string>();
-  for (const id of await runIds(folder)) {
-    const path = join(folder, id);
-    const { plan, problem: damage } = knownPlan(path, id);
-    if (plan === undefined) continue;
+  for await (const { id, path, plan, problem: damage } of runsOf(folder)) {
     ids.add(id);
     const { spend, problem = damage } = spendOf(path, plan, since);
     runs.push(spend);
@@ -89,12 +86,11 @@ export async function readRemoved(folder: string): Promise<Spend> {
 
 /** What runs cost: charged, and what lost replies may have cost. */
 export const netOf = (runs: readonly RunSpend[]): Credits =>
-  runs
-    .flatMap(({ days }) => days)
-    .reduce<Credits>(
-      (sum, { settled, uncertain }) => credits(sum + creditsOf(settled) + creditsOf(uncertain)),
-      ZERO,
-    );
+  sumOf(
+    runs
+      .flatMap(({ days }) => days)
+      .flatMap(({ settled, uncertain }) => [creditsOf(settled), creditsOf(uncertain)]),
+  );
 
 /**
  * What other runs at the same service spent since then. `beside`: sent and settled, on the same
@@ -102,22 +98,19 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
  * may have spent beyond that.
  */
 export async function spentBeside(
-  { path: own, plan }: Pick<RunReader, "path" | "plan">,
+  { path: own, plan }: RunReader,
   lastRead: Books["lastRead"],
 ): Promise<{ readonly beside: Credits; readonly own: Credits }> {
   let beside: Credits = ZERO;
   let most: Credits = ZERO;
-  await eachRun(
-    dirname(own),
-    (other, path) =>
-      path !== own && other.base_url === plan.base_url && other.account_id === plan.account_id,
-    lastRead.askedAt,
-    (path) => {
-      const spent = readableState(path).state.books.spentSince(lastRead);
-      most = credits(most + spent.most);
-      if (plan.account_id !== null) beside = credits(beside + spent.settled);
-    },
-  );
+  for await (const { path, plan: other } of runsOf(dirname(own), lastRead.askedAt)) {
+    const isSame = other.base_url === plan.base_url && other.account_id === plan.account_id;
+    if (path === own || !isSame) continue;
+
+    const spent = readableState(path).state.books.spentSince(lastRead);
+    most = credits(most + spent.most);
+    if (plan.account_id !== null) beside = credits(beside + spent.settled);
+  }
   return { beside, own: creditsLess(most, beside) };
 }
 
@@ -131,26 +124,22 @@ export async function spentBy(
   since = 0,
 ): Promise<Credits> {
   let sum: Credits = ZERO;
-  await eachRun(folder, isMeant, since, (path, plan) => {
+  for await (const { path, plan } of runsOf(folder, since)) {
+    if (!isMeant(plan, path)) continue;
     const { spend } = spendOf(path, plan, since);
     sum = credits(sum + creditsOf(spend.pending) + netOf([spend]));
-  });
+  }
   return sum;
 }
 
-/** Of those that were written to since then. */
-async function eachRun(
-  folder: string,
-  isMeant: (plan: Plan, path: string) => boolean,
-  since: number,
-  look: (path: string, plan: Plan) => void,
-): Promise<void> {
+/** Those that were written to since then. */
+async function* runsOf(folder: string, since = 0) {
   for (const id of await runIds(folder)) {
     const path = join(folder, id);
-    const written = await stat(journalOf(path)).catch(() => undefined);
-    const plan =
-      (written?.mtimeMs ?? 0) < since - CLOCKS_APART_MS ? undefined : knownPlan(path, id).plan;
-    if (plan !== undefined && isMeant(plan, path)) look(path, plan);
+    const written = since === 0 ? undefined : await stat(journalOf(path)).catch(() => undefined);
+    if (since > 0 && (written?.mtimeMs ?? 0) < since - CLOCKS_APART_MS) continue;
+    const { plan, problem } = knownPlan(path, id);
+    if (plan !== undefined) yield { id, path, plan, problem };
   }
 }
 

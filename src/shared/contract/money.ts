@@ -16,6 +16,10 @@ export const credits = (micros: bigint): Credits => micros as Credits;
 export const ZERO: Credits = credits(0n);
 export const ONE_CREDIT: Credits = credits(SCALE);
 
+/** All of them together. */
+export const sumOf = (amounts: readonly bigint[]): Credits =>
+  credits(amounts.reduce((sum, amount) => sum + amount, 0n));
+
 /** What is left of an amount: never less than nothing. */
 export const creditsLess = (amount: Credits, by: bigint): Credits =>
   maxCredits(ZERO, credits(amount - by));

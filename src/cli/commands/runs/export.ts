@@ -3,7 +3,6 @@ import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
-import { unreadOf } from "../../../engine/runs/journal.ts";
 import { resumeOf } from "../../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -69,7 +68,7 @@ async function exportRun(
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
 
   const kind = kindOf(run);
-  const broken = unreadOf(run.state) > 0 ? await unreadRows(run) : undefined;
+  const broken = run.state.unread > 0 ? await unreadRows(run) : undefined;
   if (broken !== undefined && options.requireComplete === true) throw broken;
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const writing = await writingOf(pages, kind, view, options, printer);
@@ -89,7 +88,7 @@ async function exportRun(
       run: run.id,
       finished: open === undefined,
       rows,
-      unread: unreadOf(run.state),
+      unread: run.state.unread,
       credits: 0,
       output: file,
     });
