@@ -2,8 +2,9 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SuppressionList } from "../../src/engine/library/suppression.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
-import { readSuppression, SuppressionList } from "../../src/engine/runs/suppression.ts";
+import { readSuppression } from "../../src/engine/runs/suppression.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
 import { marksOf, Suppression } from "../../src/shared/contract/suppression.ts";
 import { asTyped } from "../support/as-typed.ts";

@@ -8,6 +8,7 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { RunSummary } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
+import { suppressionFolder } from "../../engine/runs/suppression.ts";
 import type { Context } from "../../shared/context.ts";
 import { openRuns, registerOf, usersFiles } from "./store.ts";
 
@@ -166,7 +167,7 @@ async function written(
 
 async function marksOn(store: RunStore, state: string): Promise<number> {
   await store.suppression();
-  const { SuppressionList, suppressionFolder } = await import("../../engine/runs/suppression.ts");
+  const { SuppressionList } = await import("../../engine/library/suppression.ts");
   const idle = { now: () => 0, sleep: async () => undefined };
   return (await new SuppressionList(suppressionFolder(state), new Disk(), idle).entries()).length;
 }

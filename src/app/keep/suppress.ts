@@ -1,5 +1,5 @@
 // Tested by test/cli/suppress.test.ts.
-import type { SuppressionList } from "../../engine/runs/suppression.ts";
+import type { SuppressionList } from "../../engine/library/suppression.ts";
 import { suppressedName, takenFor } from "../../shared/contract/naming/who.ts";
 import {
   FORGOTTEN,

@@ -257,12 +257,14 @@ export class Attempts {
   async #refused(flown: Flown, error: unknown): Promise<boolean> {
     if (!(error instanceof ServiceError)) return false;
 
+    const { remaining, settlement } = this.#parts;
+    const { source } = this.#options;
     const { unit } = flown;
     const { target, offset, perPage } = unit.intent;
     const { status, detail } = error;
 
     if (this.#isMiss(error)) {
-      await this.#parts.settlement.miss(flown);
+      await settlement.miss(flown);
       return true;
     }
     if (status === 402) {
@@ -272,18 +274,17 @@ export class Attempts {
     if (status !== 400 && status !== 422 && status !== 413) return this.#cursorRefused(unit, error);
 
     const text = detail.join("; ");
-    if (this.#options.source.forgiving === true && error.envelope) {
-      await this.#parts.settlement.miss(flown, text);
+    if (source.forgiving === true && error.envelope) {
+      await settlement.miss(flown, text);
       return true;
     }
-    const { accepted } = this.#parts.remaining.sizes;
-    if (this.#options.source.page !== undefined)
-      throw drawnRefused(perPage, text, accepted.has(perPage));
+    const { accepted } = remaining.sizes;
+    if (source.page !== undefined) throw drawnRefused(perPage, text, accepted.has(perPage));
 
     if (status !== 413 && this.#isTooDeep(unit)) {
       this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
-      this.#parts.remaining.cut(target, offset);
-      await this.#parts.settlement.giveUp(unit, "deeper than the service goes", false);
+      remaining.cut(target, offset);
+      await settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
 

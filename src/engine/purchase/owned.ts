@@ -8,7 +8,7 @@ import { command, type OwnCommand, option } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
-import { BESIDE, type IntentRecord, pendingUnits, settledUnits } from "../runs/journal.ts";
+import { BESIDE, type IntentRecord, newUnit, pendingUnits, settledUnits } from "../runs/journal.ts";
 import { isNarrowed, type Plan, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Division } from "../runs/record.ts";
 import type { Run } from "../runs/run.ts";
@@ -219,9 +219,6 @@ function commandsFor({ unreached = [] }: Plan, { parcel, unitPrice }: Quote): Ow
     });
 }
 
-/** Pages that are written down with one sync. */
-const AT_ONCE = 16;
-
 export async function takeOver(
   run: Run,
   pages: Iterable<OwnedPage> | AsyncIterable<OwnedPage>,
@@ -233,38 +230,30 @@ export async function takeOver(
     ({ settled, voided }) => settled !== undefined || !voided,
   );
   const places = new Set(units.map(({ intent }) => place(intent)));
-  let group: OwnedPage[] = [];
-  const put = async (): Promise<void> => {
-    const numbered = group.map((page) => ({ page, n: run.nextNumber() }));
-    group = [];
-
-    const intents = numbered.map(({ page: { target, offset, perPage }, n }): IntentRecord => {
-      return {
-        t: "intent",
-        n,
-        target,
-        offset,
-        perPage,
-        key: randomUUID(),
-        hold: "0",
-        owned: true,
-        at: now(),
-      };
-    });
-    if (intents.length > 0) await run.append(...intents);
-
-    for (const { n, page } of numbered) {
-      const { body, told, rows, run: owned } = page;
-      const { next, total, unread } = told ?? {};
-      const facts = body === undefined ? { miss: true } : { next, total, unread };
-      await run.settle({ t: "settled", n, used: "0", owned, rows, ...facts, at: now() }, body);
-    }
-  };
 
   for await (const page of pages) {
     if (places.has(place(page))) continue;
-    if (group.push(page) >= AT_ONCE) await put();
-  }
+    const { body, offset, perPage, rows, run: owned, target, told } = page;
+    const n = run.nextNumber();
+    const at = now();
+    const key = randomUUID();
+    const intent = {
+      t: "intent",
+      n,
+      target,
+      offset,
+      perPage,
+      key,
+      hold: "0",
+      owned: true,
+      at,
+    } as const;
 
-  await put();
+    // Both in one group: neither is on the disk without the other.
+    const intending = run.intend(newUnit(intent));
+    const { next, total, unread } = told ?? {};
+    const facts = body === undefined ? { miss: true } : { next, total, unread };
+    const settling = run.settle({ t: "settled", n, used: "0", owned, rows, ...facts, at }, body);
+    await Promise.all([intending, settling]);
+  }
 }

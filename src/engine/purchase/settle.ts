@@ -13,6 +13,7 @@ import {
   creditsOf,
   creditText,
   creditTextIf,
+  type IntentRecord,
   placesOf,
   type SettledRecord,
   type Unasked,
@@ -323,9 +324,12 @@ export class Settlement {
    * session is not so now: nothing more is bought on it.
    * @param expected what its rows were thought to cost
    */
-  #check({ intent, settled }: Unit, expected: Credits): void {
-    if (settled === undefined) return;
+  #check(unit: Unit, expected: Credits): void {
+    const why = unit.settled && this.#whyNoMore(unit.intent, unit.settled, expected);
+    if (why !== undefined) this.#parts.flight.stop(why);
+  }
 
+  #whyNoMore(intent: IntentRecord, settled: SettledRecord, expected: Credits) {
     const { run, datasetVersion, source } = this.#options;
     const { impossible, stop, unasked } = settled;
     const rows = placesOf(settled);
@@ -333,16 +337,13 @@ export class Settlement {
     const used = creditsOf(settled.used);
     const quoted = this.#parts.budget.priceOf(rows, creditsOf(run.plan.unit_price));
 
-    if (impossible !== undefined) this.#parts.flight.stop(impossibleCharge(creditsOf(impossible)));
-    else if (stop !== undefined) this.#parts.flight.stop(new CliError(stop));
-    else if (rows > intent.perPage) this.#parts.flight.stop(pageTooLong(rows, intent.perPage));
-    else if (used > expected && used > quoted)
-      this.#parts.flight.stop(priceMoved(used, rows, expected));
-    else if (unasked !== undefined && isContradicted(unasked))
-      this.#parts.flight.stop(notAsFiltered(unasked));
-    else if (rows < drawn) this.#parts.flight.stop(drawnShort(rows, drawn));
-    else if (this.#movedTo !== undefined)
-      this.#parts.flight.stop(datasetMoved(datasetVersion, this.#movedTo));
+    if (impossible !== undefined) return impossibleCharge(creditsOf(impossible));
+    if (stop !== undefined) return new CliError(stop);
+    if (rows > intent.perPage) return pageTooLong(rows, intent.perPage);
+    if (used > expected && used > quoted) return priceMoved(used, rows, expected);
+    if (unasked !== undefined && isContradicted(unasked)) return notAsFiltered(unasked);
+    if (rows < drawn) return drawnShort(rows, drawn);
+    return this.#movedTo && datasetMoved(datasetVersion, this.#movedTo);
   }
 }
 

@@ -231,30 +231,20 @@ export class RunReader {
     // Who was asked for and not found is none of them.
     if (target.kind === "enrich") return { matches: matches && matches - this.state.misses };
     if (target.kind === "employees") {
-      if (this.state.misses >= target.companies.length) return { matches: 0 };
-
+      const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
+      const asked = new Set(empty.map(({ intent }) => intent.target));
       const missing = new Set(
         all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])),
       );
-      const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
-      const asked = new Set(empty.map(({ intent }) => intent.target));
 
-      if (matches === null) {
-        const each = target.companies.map((_, at) => (missing.has(at) ? 0 : told.get(at)));
-        return {
-          matches: each.includes(undefined)
-            ? null
-            : each.reduce<number>((sum, rows = 0) => sum + rows, 0),
-        };
-      }
-
-      const people = [...missing].reduce(
-        (rest, at) => rest - peopleAt(counts?.[at], target),
-        matches,
-      );
-
+      const peopleOf = (at: number): number | undefined =>
+        matches === null ? told.get(at) : peopleAt(counts?.[at], target);
+      const each = target.companies.map((_, at) => (missing.has(at) ? 0 : peopleOf(at)));
       return {
-        matches: people,
+        matches: each.reduce<number | null>(
+          (sum, rows) => (sum === null || rows === undefined ? null : sum + rows),
+          0,
+        ),
         uncounted: counts?.filter((count, at) => count === 0 && !asked.has(at)).length,
       };
     }

@@ -5,9 +5,9 @@ import type { Library } from "../../../engine/library/library.ts";
 import { identitiesIn, ownedBy } from "../../../engine/library/members.ts";
 import { identitiesOf } from "../../../engine/library/take-in.ts";
 import { sha256Of } from "../../../engine/output/paths.ts";
+import type { Verified } from "../../../engine/planning/verify.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import type { Receipt } from "../../../engine/purchase/receipt.ts";
-import type { Verified } from "../../../engine/purchase/refresh.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
 import {

@@ -9,10 +9,10 @@ import {
   UnsoundCountsError,
 } from "../../../engine/planning/question.ts";
 import { chunksOf } from "../../../engine/planning/removed.ts";
+import { type BoughtParts, verifyFields } from "../../../engine/planning/verify.ts";
 import { NEW_UNREACHED } from "../../../engine/purchase/failures.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { incomplete } from "../../../engine/purchase/page-failures.ts";
-import { type BoughtParts, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { unreachedGroups } from "../../../engine/runs/plan.ts";
 import {
   type Credits,

@@ -1,7 +1,7 @@
 import { costOf } from "../../../engine/planning/cost.ts";
 import type { Counts } from "../../../engine/planning/question.ts";
+import { type BoughtParts, verifyCalls } from "../../../engine/planning/verify.ts";
 import { costText, overBudget } from "../../../engine/purchase/quote.ts";
-import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import {
   affordableRows,
   creditsText,

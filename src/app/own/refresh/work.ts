@@ -1,10 +1,10 @@
 import type { Library } from "../../../engine/library/library.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
 import type { AskedView } from "../../../engine/output/formats.ts";
+import type { VerifiedField } from "../../../engine/planning/verify.ts";
 import { rowPrice } from "../../../engine/purchase/offer.ts";
 import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
 import type { Quote } from "../../../engine/purchase/quote.ts";
-import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";

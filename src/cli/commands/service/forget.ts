@@ -1,6 +1,6 @@
 import type { ServedPeople } from "../../../dataset/clickhouse/left-out.ts";
+import { SuppressionList } from "../../../engine/library/suppression.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
-import { SuppressionList } from "../../../engine/runs/suppression.ts";
 import { findInFolder, type InFolder, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName, takenFor } from "../../../shared/contract/naming/who.ts";

@@ -1,7 +1,7 @@
 import type { keptPeople } from "../../../app/keep/forget/find.ts";
 import { diskOf } from "../../../app/keep/store.ts";
 import { isAnyWord, namesOf, noForm, suppress } from "../../../app/keep/suppress.ts";
-import { SuppressionList } from "../../../engine/runs/suppression.ts";
+import { SuppressionList } from "../../../engine/library/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import {

@@ -1,8 +1,8 @@
 // Tested by test/cli/refresh.test.ts.
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { type FilterKey, type Filters, filterSpec } from "../../shared/contract/vocabulary.ts";
-import { findChanged, type PersonValue, type Question, testCalls } from "../planning/changed.ts";
-import type { Counts, OwnedAddress, SegmentMember } from "../planning/question.ts";
+import { findChanged, type PersonValue, type Question, testCalls } from "./changed.ts";
+import type { Counts, OwnedAddress, SegmentMember } from "./question.ts";
 
 export interface VerifiedField {
   readonly name: string;
