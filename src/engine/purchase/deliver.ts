@@ -5,6 +5,7 @@ import { distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { registerIn } from "../output/register.ts";
+import { jsonText } from "../runs/disk.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import {
@@ -81,7 +82,7 @@ export async function deliver(
   };
 
   const copyReceipt = (copy: Receipt): Promise<void> =>
-    beside(options.receipt, "receipt", `${JSON.stringify(copy, null, 2)}\n`);
+    beside(options.receipt, "receipt", jsonText(copy));
 
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     // What an earlier session wrote is the run's own still, and may be replaced by the next one.

@@ -202,8 +202,7 @@ export class FreeCounts implements Counts {
         ? undefined
         : { limit: perMinute, remaining: perMinute, resetAt: now() + MINUTE };
 
-    this.#minute ??= full();
-    if (this.#minute !== undefined && now() >= this.#minute.resetAt) this.#minute = full();
+    if (now() >= (this.#minute?.resetAt ?? 0)) this.#minute = full();
 
     const minute = this.#minute;
     if (

@@ -8,6 +8,8 @@ import { syncFolder } from "../../shared/folder.ts";
 
 export const FILE_MODE = 0o600;
 
+export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
 /** Every step of a durable write; `half`: some bytes are out. Tests kill the process here. */
 export type DiskStep = (
   what: string,

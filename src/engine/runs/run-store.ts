@@ -8,7 +8,7 @@ import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
 import { type CliError, command, failed, say, usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
-import { type Disk, remove } from "./disk.ts";
+import { type Disk, jsonText, remove } from "./disk.ts";
 import {
   creditsOf,
   creditText,
@@ -97,11 +97,7 @@ export class RunStore {
 
     const runLock = await acquireLock(join(path, "lock"), lock);
     try {
-      await this.#disk.replaceFile(
-        join(path, "plan.json"),
-        `${JSON.stringify(whole, null, 2)}\n`,
-        "plan",
-      );
+      await this.#disk.replaceFile(join(path, "plan.json"), jsonText(whole), "plan");
       // Where the same command finds it again, before any
       // intent: a run that is not found again was not paid for.
       makeFolder(join(this.folder, ".open"));
@@ -313,9 +309,8 @@ export class RunStore {
     const path = this.#path(id);
     await this.#locked(id, clock, async () => {
       await removeDrafts(path);
-      const text = `${JSON.stringify(receipt, null, 2)}\n`;
       if (receipt !== undefined)
-        await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
+        await this.#disk.replaceFile(join(path, "receipt.json"), jsonText(receipt), "receipt");
       const journal = join(path, "journal.ndjson");
       const after = forgetting && rewritten(journal, forgetting);
       if (after !== undefined) await this.#disk.replaceFile(journal, after, "forget");
@@ -332,8 +327,8 @@ export class RunStore {
   async takeIn({ plan, receipt, journal }: RunCopy, clock: Clock): Promise<void> {
     const path = this.#path(plan.id);
     const files = [
-      ["plan.json", `${JSON.stringify(plan, null, 2)}\n`],
-      ...(receipt === undefined ? [] : [["receipt.json", `${JSON.stringify(receipt, null, 2)}\n`]]),
+      ["plan.json", jsonText(plan)],
+      ...(receipt === undefined ? [] : [["receipt.json", jsonText(receipt)]]),
       ["journal.ndjson", journal],
     ] as const;
     const put = async (folder: string): Promise<void> => {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Disk } from "./disk.ts";
+import { type Disk, jsonText } from "./disk.ts";
 import {
   apply,
   bounded,
@@ -69,7 +69,7 @@ export class Run extends RunReader {
   async writeReceipt(receipt: unknown): Promise<void> {
     await this.#parts.disk.replaceFile(
       join(this.path, "receipt.json"),
-      `${JSON.stringify(receipt, null, 2)}\n`,
+      jsonText(receipt),
       "receipt",
     );
   }

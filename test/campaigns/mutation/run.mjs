@@ -67,6 +67,10 @@ const WATCHED = {
   ],
   "src/engine/purchase/settle.ts": [
     "test/unit/journal-replay.test.ts",
+    "test/scene/replies.test.ts",
+    "test/scene/prices.test.ts",
+    "test/scene/misses.test.ts",
+    "test/scene/as-asked.test.ts",
     "test/cli/search.test.ts",
     "test/cli/spend.test.ts",
   ],
@@ -76,6 +80,8 @@ const WATCHED = {
     "test/scene/replies.test.ts",
     "test/cli/foreign-forgets.test.ts",
     "test/scene/walls.test.ts",
+    "test/scene/errors.test.ts",
+    "test/scene/page-sizes.test.ts",
   ],
   "src/engine/runs/books.ts": [
     "test/unit/engine/runs/books.test.ts",
