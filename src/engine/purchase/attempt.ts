@@ -22,7 +22,7 @@ const ONCE_MORE_MS = 1_000;
  */
 const MOST_SIZES = USUAL_BOUNDS.length;
 
-export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" | "maxWaitMs"> {
+export interface AttemptOptions extends Clock, Seller {
   readonly run: Run;
   readonly source: Source;
   readonly onWait: (wait: Wait | undefined) => void;

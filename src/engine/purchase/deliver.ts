@@ -48,10 +48,7 @@ export interface Delivery extends Omit<ReceiptInput, "maxCredits" | "finishedAt"
  */
 export async function deliver(
   { sink, ...purchase }: Delivery,
-  options: Pick<
-    ExportOptions,
-    "receipt" | "misses" | "requireComplete" | "overwrite" | "maxCredits"
-  >,
+  options: ExportOptions,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
   { disk, now, onNotice, stateDir }: ExportDeps,

@@ -113,7 +113,7 @@ export class Flight {
     this.signal();
   }
 
-  mark({ unit }: Flown, facts: Partial<Pick<Flown, "sent" | "isLost" | "alone">>): void {
+  mark({ unit }: Flown, facts: Partial<Flown>): void {
     Object.assign(this.#units.get(unit.intent.n) ?? {}, facts);
   }
 

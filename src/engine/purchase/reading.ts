@@ -20,7 +20,7 @@ const SHORT_REST_MS = 1_000;
 const HELD_LOOKS = 5;
 const HELD_MS = 500;
 
-interface ReadingOptions extends Pick<Clock, "now" | "sleep">, Pick<Seller, "client"> {
+interface ReadingOptions extends Clock, Seller {
   readonly run: Run;
   /** As the account told it before anything was bought; undefined: it tells none. */
   readonly balance: Credits | undefined;
