@@ -1,6 +1,8 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
+import { runIds } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 
 // A service that counts by a filter and sells without it: the first page shows it, and is all that is bought.
@@ -29,6 +31,22 @@ test("a page with other countries than were asked for ends the run, for good, at
   // The hint, as it says.
   const without = await run("search", "--all", "--yes", "-o", "all.csv");
   expect(without.code, without.stderr).toBe(0);
+});
+
+test("killed before it wrote why it ended, the same command looks at what came and buys no more", async () => {
+  const { run, service, u } = await foreignScene(mixed);
+  const search = ["search", "--country", "germany", "--yes", "-o", "o.csv"];
+  await run(...search);
+  const journal = join(u.dir, "state", "runs", runIds(u)[0] ?? "", "journal.ndjson");
+  const written = readFileSync(journal);
+  const end = written.lastIndexOf('{"t":"ended"');
+  expect(end).toBeGreaterThan(0);
+  writeFileSync(journal, written.subarray(0, end));
+
+  const again = await run(...search);
+
+  expect([again.code, again.stderr]).toEqual([5, expect.stringContaining('country "Peru"')]);
+  expect(service.charged()).toBe(20);
 });
 
 test.each<[string, readonly string[], readonly string[]]>([

@@ -77,19 +77,15 @@ export class Settlement {
   }
 
   restore(unit: Unit, settled: SettledRecord): void {
-    // Another run paid for it: it tells nothing of what this service does now.
-    if (settled.owned !== undefined) {
-      this.#parts.remaining.learn(unit.intent, settled);
-      this.#parts.buffer.add(unit, undefined);
-      return;
-    }
-
     this.#learn(unit, settled);
+    this.#parts.buffer.add(unit, undefined);
+    // Another run paid for it: it tells nothing of what this service does now.
+    if (settled.owned !== undefined) return;
+
+    this.hasLooked = true;
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined)
       this.#check(unit, creditsOf(settled.used));
-    this.#parts.buffer.add(unit, undefined);
-    this.hasLooked = true;
   }
 
   async receive(flown: Flown, reply: PageReply): Promise<void> {
