@@ -141,6 +141,21 @@ tryCases([
   },
 
   {
+    name: "a 402 that costs, where neither it nor an account tells so, is in doubt whole",
+    habit: {
+      people: 60,
+      tellsBalance: false,
+      tellsLeft: false,
+      faultTells: "nothing",
+      faultCosts: 3,
+      mishap: at(3, "402-charged"),
+    },
+    steps: [
+      run(`${DOORS.search} --concurrency 1`, 4, { spent: { uncertain: 10 }, mayDoubt: true }),
+    ],
+  },
+
+  {
     name: "an answer without content is told as empty",
     habit: { people: 60, faultCosts: 3, mishap: at(2, "204-charged") },
     steps: [
