@@ -69,75 +69,28 @@ export async function loadIntoClickHouse(
   input: ImportInput,
   options: LoadBuildOptions,
 ): Promise<ImportReport> {
-  const { datasetDir, now, signal, onProgress } = options;
+  const { datasetDir, signal } = options;
   await mkdir(datasetDir, { recursive: true, mode: 0o700 });
 
   return withBuildLock(options, async () => {
-    const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
     const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
     const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
-    const scratch = join(datasetDir, "scratch");
-    const format = connected.dialect.rows;
     const reader = await PartReader.open({
       input,
       map,
-      scratch,
+      scratch: join(datasetDir, "scratch"),
       suppression,
-      format,
+      format: connected.dialect.rows,
       build: options,
     });
 
     try {
       const parts = await reader.plan();
-      const begun = await openLoad(folder);
-      const rejects = await rejectFile(input, parts, datasetDir);
-      const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
-      const fingerprint = fingerprintOf({
-        format: LOAD_FORMAT,
-        place,
-        map,
-        encoding: input.encoding,
-        skipLines: input.skipLines,
-        suppressed: suppression.digest,
-        parts: parts.map(({ kind, plan }, index) => [
-          kind,
-          plan.file.path,
-          files[index]?.size,
-          files[index]?.mtimeMs,
-        ]),
-      });
-
-      const loadOf = (state: LoadState): Load => {
-        const { rangeRows } = options;
-        const servers = new LoadServers(connected, state.version, signal);
-        return new Load({
-          servers,
-          state,
-          parts,
-          reader,
-          now,
-          onProgress,
-          ...(rangeRows && { rangeRows }),
-        });
-      };
-
-      const isSame = begun?.fingerprint === fingerprint;
-      const again = begun && (await goOn(begun, isSame, loadOf(begun)));
-      const version = newVersion(now()).replace(/\W/g, "_");
-      const state = again ?? (await beginLoad(folder, fingerprint, version, parts.length));
-      const load = loadOf(state);
-
-      try {
-        if (again === undefined) await load.create();
-        return await run({ load, state, parts, input, rejects });
-      } catch (error) {
-        if (signal?.aborted) await load.endRunning().catch(() => undefined);
-        else if (error instanceof TooManyRefusedError || error instanceof InputError)
-          await load.giveUp();
-        throw error;
-      } finally {
-        await rejects.abandon();
-      }
+      const { encoding, skipLines } = input;
+      const { digest: suppressed } = suppression;
+      const told = { format: LOAD_FORMAT, place, map, encoding, skipLines, suppressed };
+      const fingerprint = fingerprintOf({ ...told, parts: await filesOf(parts) });
+      return await loadParts(connected, { parts, reader, fingerprint, input }, options);
     } catch (error) {
       signal?.throwIfAborted();
       throw error;
@@ -145,6 +98,59 @@ export async function loadIntoClickHouse(
       await reader.close();
     }
   });
+}
+
+/** What tells the files of a load from others, or from themselves when they are written anew. */
+const filesOf = (parts: readonly LoadPart[]) =>
+  Promise.all(
+    parts.map(async ({ kind, plan: { file } }) => {
+      const { size, mtimeMs } = await stat(file.path);
+      return [kind, file.path, size, mtimeMs];
+    }),
+  );
+
+interface Loading extends Pick<Run, "parts" | "input"> {
+  readonly reader: PartReader;
+  readonly fingerprint: string;
+}
+
+/** Goes on with a load of the same files for the same servers, else begins one. */
+async function loadParts(
+  connected: ClickHouseServers,
+  { parts, reader, fingerprint, input }: Loading,
+  { datasetDir, now, signal, onProgress, rangeRows }: LoadBuildOptions,
+): Promise<ImportReport> {
+  const loadOf = (state: LoadState): Load =>
+    new Load({
+      servers: new LoadServers(connected, state.version, signal),
+      state,
+      parts,
+      reader,
+      now,
+      onProgress,
+      ...(rangeRows && { rangeRows }),
+    });
+
+  const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
+  const begun = await openLoad(folder);
+  const rejects = await rejectFile(input, parts, datasetDir);
+  const isSame = begun?.fingerprint === fingerprint;
+  const again = begun && (await goOn(begun, isSame, loadOf(begun)));
+  const version = newVersion(now()).replace(/\W/g, "_");
+  const state = again ?? (await beginLoad(folder, fingerprint, version, parts.length));
+  const load = loadOf(state);
+
+  try {
+    if (again === undefined) await load.create();
+    return await run({ load, state, parts, input, rejects });
+  } catch (error) {
+    if (signal?.aborted) await load.endRunning().catch(() => undefined);
+    else if (error instanceof TooManyRefusedError || error instanceof InputError)
+      await load.giveUp();
+    throw error;
+  } finally {
+    await rejects.abandon();
+  }
 }
 
 /**
