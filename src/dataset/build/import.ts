@@ -70,12 +70,12 @@ export async function filesToImport(
     rows: "raw_people",
 
     async bytes(connection) {
-      return stagedFileBytes(await findFiles(connection, filesOf(input), input.cwd));
+      return stagedFileBytes(await findFiles(connection, importedFiles(input), input.cwd));
     },
 
     async stage(connection, scratch) {
       report = await stageFiles({ connection, scratch, map, input, options }, version);
-      return input.dryRun ? undefined : someOf(filesOf(input).map((name) => basename(name)));
+      return input.dryRun ? undefined : someOf(importedFiles(input).map((name) => basename(name)));
     },
 
     report() {
@@ -85,7 +85,10 @@ export async function filesToImport(
   };
 }
 
-export const filesOf = ({ companies, people }: ImportInput): string[] => [...people, ...companies];
+export const importedFiles = ({ companies, people }: ImportInput): string[] => [
+  ...people,
+  ...companies,
+];
 
 async function readMap(name: string, cwd: string): Promise<ImportMap> {
   let text: string;
@@ -109,7 +112,7 @@ async function stageFiles(
   version: string,
 ): Promise<ImportReport> {
   const path = resolve(input.cwd, input.rejects);
-  const files = await findFiles(connection, filesOf(input), input.cwd);
+  const files = await findFiles(connection, importedFiles(input), input.cwd);
   const read = [
     ...files.map((file) => file.path),
     ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)]),

@@ -101,6 +101,7 @@ function addReference(
     const path = request.url.split("?", 1)[0] ?? "";
     const file = referenceFile(path, said ?? baseOf(request));
     if (file === undefined) return notFound(request, reply);
+
     return sendPage(request, reply, {
       ...file,
       headers: {

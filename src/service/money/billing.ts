@@ -141,6 +141,7 @@ function saleOf(
   { holdId, price, marks }: SaleTerms,
 ): HoldSettlement {
   const amount = priceOf(page.rows, price);
+
   return {
     holdId,
     amount,

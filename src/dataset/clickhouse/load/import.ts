@@ -3,7 +3,12 @@ import { join, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { InputError } from "../../../shared/tables/input-file.ts";
 import { inDuckDb, link, type Room, stageSource } from "../../build/build.ts";
-import { filesOf, filesToImport, type ImportInput, type ImportReport } from "../../build/import.ts";
+import {
+  filesToImport,
+  type ImportInput,
+  type ImportReport,
+  importedFiles,
+} from "../../build/import.ts";
 import { findFiles } from "../../build/import-files.ts";
 import type { BuildOptions } from "../../build/options.ts";
 import { withBuildLock } from "../../layout.ts";
@@ -150,11 +155,13 @@ const hiddenFrom = ({ datasetDir, suppression = suppressionDir(datasetDir) }: Bu
 async function fingerprintFor(
   connection: DuckDBConnection,
   place: string,
-  { companies, cwd, encoding, map, people, skipLines, ...input }: ImportInput,
+  input: ImportInput,
   options: LoadBuildOptions,
 ): Promise<string> {
-  const files = await findFiles(connection, filesOf({ ...input, cwd, people, companies }), cwd);
+  const { companies, cwd, encoding, map, people, skipLines } = input;
+  const files = await findFiles(connection, importedFiles(input), cwd);
   const { digest: suppressed } = await hiddenFrom(options);
+
   return fingerprintOf({
     format: LOAD_FORMAT,
     place,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { BuildProgress } from "../../build/options.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
-import { columnsOf, type Piece, POSITION, piecesOf } from "./pieces.ts";
+import { columnsOf, POSITION, piecesOf, type RowPiece } from "./pieces.ts";
 import { allOf, type LoadServers, loadFailure } from "./servers.ts";
 import type { LoadState } from "./state.ts";
 
@@ -92,7 +92,7 @@ export class Load {
     return answers.every((isThere) => isThere);
   }
 
-  async #sendTable(table: Piece["table"], onRows: (done: number) => void): Promise<void> {
+  async #sendTable(table: RowPiece["table"], onRows: (done: number) => void): Promise<void> {
     const { folder, state } = this.#options;
     const name = this.#tables[table];
     const by = `intDiv(${POSITION[table]}, ${state.pieceRows})`;
@@ -114,7 +114,7 @@ export class Load {
 
   /** @param count how many of its rows the servers have */
   async #sendPiece(
-    { table, folder, from, before }: Piece,
+    { table, folder, from, before }: RowPiece,
     count: number,
     client: ClickHouseClient,
   ): Promise<void> {

@@ -10,14 +10,14 @@ import type { ServerDialect } from "../dialect.ts";
 import { FORMS } from "../schema.ts";
 
 /** Of a table: `[from, before)` are positions among all of its rows. */
-export interface Piece {
+export interface RowPiece {
   readonly table: "people" | "companies";
   readonly folder: string;
   readonly from: number;
   readonly before: number;
 }
 
-export interface Sizes {
+export interface LoadSizes {
   readonly people: number;
   readonly companies: number;
   /** Rows that are sent, and missed, together. */
@@ -70,9 +70,13 @@ const COMPANIES: Readonly<Record<string, string>> = {
 const ROWS = { people: PEOPLE, companies: COMPANIES } as const;
 
 /** Columns of a row in the order in which they are sent. */
-export const columnsOf = (table: Piece["table"]): readonly string[] => Object.keys(ROWS[table]);
+export const columnsOf = (table: RowPiece["table"]): readonly string[] => Object.keys(ROWS[table]);
 
-export function piecesOf(table: Piece["table"], folder: string, sizes: Sizes): readonly Piece[] {
+export function piecesOf(
+  table: RowPiece["table"],
+  folder: string,
+  sizes: LoadSizes,
+): readonly RowPiece[] {
   const { [table]: rows, pieceRows } = sizes;
   return Array.from({ length: Math.ceil(rows / pieceRows) }, (_, index) => ({
     table,
@@ -82,7 +86,7 @@ export function piecesOf(table: Piece["table"], folder: string, sizes: Sizes): r
   }));
 }
 
-const roundName = (table: Piece["table"], piece: number): string =>
+const roundName = (table: RowPiece["table"], piece: number): string =>
   `${table}-${Math.floor(piece / PIECES_AT_ONCE)}`;
 
 /**
@@ -94,7 +98,7 @@ export async function writePieces(
   format: ServerDialect["rows"],
   folder: string,
   pieceRows: number,
-): Promise<Sizes> {
+): Promise<LoadSizes> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
 
@@ -110,7 +114,10 @@ export async function writePieces(
     pieceRows,
   };
 
-  const write = async (table: Piece["table"], rowsIn: (place: string) => string): Promise<void> => {
+  const write = async (
+    table: RowPiece["table"],
+    rowsIn: (place: string) => string,
+  ): Promise<void> => {
     const pieces = piecesOf(table, folder, sizes);
     for (let first = 0; first < pieces.length; first += PIECES_AT_ONCE) {
       const [from, before] = [first * pieceRows, (first + PIECES_AT_ONCE) * pieceRows];
@@ -134,7 +141,7 @@ export async function writePieces(
 }
 
 function copySql(
-  table: Piece["table"],
+  table: RowPiece["table"],
   query: string,
   folder: string,
   format: ServerDialect["rows"],

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ImportReport } from "../../build/import.ts";
-import type { Sizes } from "./pieces.ts";
+import type { LoadSizes } from "./pieces.ts";
 
 /** A load whose pieces are made. It lies beside them, so that the next process goes on. */
-export interface LoadState extends Sizes {
+export interface LoadState extends LoadSizes {
   /** What it is made of: other files are another load. */
   readonly fingerprint: string;
   readonly report: ImportReport;
