@@ -79,7 +79,7 @@ function refusedLimit(text: string): { readonly rows: number } | { readonly shar
   );
 }
 
-const GOES_ON = "the same command goes on where this one stopped";
+const GOES_ON = "the same command makes and sends what is missing";
 
 async function run(desk: Desk<ImportOptions>): Promise<void> {
   const { context, options, printer } = desk;

@@ -29,6 +29,7 @@ export const POSITION = { people: "rid", companies: "seq" } as const;
 
 /** A statement keeps so many files open, and what is still to be written of each in memory. */
 const PIECES_AT_ONCE = 50;
+const FILES_A_PIECE = 4;
 /** A server takes a group of rows into memory whole. */
 const ROWS_A_GROUP = 131_072;
 
@@ -94,7 +95,7 @@ const roundName = (table: RowPiece["table"], piece: number): string =>
  * @param folder is made anew
  */
 export async function writePieces(
-  { connection }: Room,
+  { connection, resources }: Room,
   format: ServerDialect["rows"],
   folder: string,
   pieceRows: number,
@@ -105,6 +106,9 @@ export async function writePieces(
   const order = SORT_KEYS.map((key) => `${formSql(key)} NULLS LAST`).join(", ");
   await connection.run(`CREATE TABLE positions AS
     SELECT place, (row_number() OVER (ORDER BY ${order}, id) - 1)::UBIGINT AS rid FROM staged_people`);
+
+  // Each thread writes a file of each piece, and each file becomes a part of a table.
+  await connection.run(`SET threads = ${Math.min(resources.threads, FILES_A_PIECE)}`);
 
   const count = async (table: string): Promise<number> =>
     toNumber(await scalar(connection, `SELECT count(*) FROM ${table}`));
