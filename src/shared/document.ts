@@ -70,6 +70,7 @@ export function documentMembers(
   what: string,
   problems: DocumentProblem[],
   keys?: readonly string[],
+  others: Readonly<Record<string, string>> = {},
 ): readonly DocumentMember[] {
   const members = new Map<string, DocumentMember>();
   for (const member of node.members) {
@@ -78,7 +79,8 @@ export function documentMembers(
     if (members.has(key))
       problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
     else if (keys !== undefined && !keys.includes(key)) {
-      const meant = aside(nearest(key.replaceAll("-", "_"), keys), '"');
+      const near = aside(nearest(key.replaceAll("-", "_"), keys), '"');
+      const meant = Object.hasOwn(others, key) ? `: ${others[key]}` : near;
       problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
     } else members.set(key, { key, at, value: member.value });
   }

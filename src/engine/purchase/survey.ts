@@ -187,7 +187,9 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   );
   const { datasetVersion: told = null } = quote;
   const datasetVersion = told === null ? null : (account.datasetVersion ?? told);
-  await agreeTo({ ...quote, datasetVersion }, inquiry, { rows: rowsOf(inquiry, quote), said });
+  const written = rowsWritten(inquiry.target, quote);
+  const rows = rowsOf(inquiry, quote);
+  await agreeTo({ ...quote, datasetVersion, written }, inquiry, { rows, said });
 }
 
 const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>
