@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -17,6 +17,8 @@ interface Odd {
   /** What a read tells, which costs 2. */
   readonly read?: (row: object) => unknown;
   readonly total?: unknown;
+  /** How its text is spelled. */
+  readonly spelled?: (text: string) => string;
 }
 
 const PEOPLE = Array.from({ length: 6 }, (_, at) => ({ id: `v${at}`, country: "Germany" }));
@@ -97,7 +99,8 @@ async function userOf(file: object, odd: Odd = {}) {
       reply = odd.read === undefined ? row : odd.read(row);
     }
     response.writeHead(200, { "x-left": String(100 - book.charged) });
-    response.end(JSON.stringify(reply));
+    const spelled = JSON.stringify(reply);
+    response.end(odd.spelled?.(spelled) ?? spelled);
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   onTestFinished(() => void server.close());
@@ -145,6 +148,20 @@ test.each<[string, object, Odd, string, number]>([
     {},
     'a record at "who"; nothing stands there, beside id, country',
     2,
+  ],
+  [
+    "a list in place of a profile",
+    BY_IDS,
+    { read: (row) => [row] },
+    'a record at ""; there is [{"id":"v0"',
+    2,
+  ],
+  [
+    "people that are texts",
+    FILE,
+    { rows: () => ({ rows: ["Ada"] }) },
+    'a list of people at "rows"; there is ["Ada"]',
+    1,
   ],
 ])("%s: paid for once, kept, and not asked for again", async (_, file, odd, says, charged) => {
   const { run, spend, book } = await userOf(file, odd);
@@ -200,4 +217,18 @@ test("ids that are objects are named, and nothing is read", async () => {
   expect(ran.code, ran.stderr).toBe(5);
   expect(ran.stderr).toContain('a list of ids at "ids"; there is [{"id":"v0"}');
   expect(book.charged).toBe(0);
+});
+
+test.each([
+  ["of a page", FILE],
+  ["of one read", BY_IDS],
+])("the vendor's own row %s is told with the digits and the order that it has", async (_, file) => {
+  const spelled = (text: string): string =>
+    text.replace(/"id":"(v\d)",/g, '"n" : 1.50,\n "big": 12345678901234567890, "id":"$1",');
+  const { run, dir } = await userOf(file, { spelled });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  const [first = ""] = readFileSync(join(dir, "o.ndjson"), "utf8").split("\n");
+  const wanted = '"vendor":{"n":1.50,"big":12345678901234567890,"id":"v0","country":"Germany"}';
+  expect(first.replace(/\s/g, "")).toContain(wanted);
 });

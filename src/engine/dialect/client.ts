@@ -1,6 +1,6 @@
 // Tested by test/cli/vendors.test.ts.
 import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { counted, grouped, whole } from "../../shared/contract/text.ts";
+import { counted, grouped, isObject, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
@@ -40,7 +40,7 @@ import {
   pricedCounting,
   termsOf,
 } from "./terms.ts";
-import { itemsAt, type Span, withVendors } from "./verbatim.ts";
+import { itemsAt, type Span, wholeAt, withVendors } from "./verbatim.ts";
 
 /** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
 export const createDialectClient = (
@@ -89,6 +89,8 @@ interface Rows {
   readonly rows: readonly JsonRecord[];
   readonly asked?: number;
   readonly stop?: CliError;
+  /** Of the vendor's own rows in the reply, where that is known. */
+  readonly spans?: readonly Span[] | undefined;
 }
 
 /** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
@@ -388,15 +390,12 @@ class DialectClient implements VendorClient {
     const found = this.#rowsOf(reply, call, perPage);
     const { rows } = found;
 
-    // Whoever is null there is nobody, and no row.
-    const spans = itemsAt(reply.raw.body, call.reply?.rows ?? "");
     const isLast = rows.length === 0 || (rows.length < perPage && endsShort(call));
     const next = text(placed(call.reply?.next ?? "next", reply.told)) ?? null;
     const isByCursor = call.pages?.by === "cursor";
     const total = totalIn(reply, call);
     return this.#pageOf(reply, call, {
       ...found,
-      spans: spans?.length === rows.length ? spans : undefined,
       filters,
       nextCursor: isLast ? null : isByCursor ? next : undefined,
       total: reply.is === "none" && offset === 0 ? 0 : total,
@@ -452,7 +451,7 @@ class DialectClient implements VendorClient {
     const came = new Set(rows.map(({ id }) => id));
     for (const id of ids) if (!came.has(id)) this.#gone.add(id);
     const withheld = Math.max(0, ids.length - rows.length);
-    return this.#pageOf(reply, call, { ...page, rows, withheld });
+    return this.#pageOf(reply, call, { ...page, ...found, rows, withheld });
   }
 
   async ids(
@@ -529,24 +528,29 @@ class DialectClient implements VendorClient {
     if (rows === undefined && isNothing(row, reply.told)) return { rows: [] };
     const found = placed(rows ?? row, reply.told);
     const list = (rows === undefined ? [found] : found) as JsonValue | undefined;
-    if (found === undefined || !Array.isArray(list)) {
+    // Whoever is null there is nobody, and no row.
+    const items = Array.isArray(list) ? list.filter((each) => each !== null) : [];
+    const isRead = found !== undefined && Array.isArray(list) && !items.some(isNoRecord);
+    if (!isRead) {
       const is = rows === undefined ? "a record" : "a list of people";
       const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
       return { rows: [], asked, stop };
     }
-    const items = (list as readonly JsonValue[]).filter((each) => each !== null);
-    return { rows: items.map((each) => contractRow(this.#file, each, call.record)) };
+
+    const { body } = reply.raw;
+    const one = row === "" ? wholeAt(body) : undefined;
+    const spans = rows === undefined ? one : itemsAt(body, rows);
+    return {
+      rows: items.map((each) => contractRow(this.#file, each, call.record)),
+      spans: spans?.length === items.length ? spans : undefined,
+    };
   }
 
   async #pageOf(
     reply: VendorReply,
     call: VendorCall,
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> &
-      Rows & {
-        /** Of the vendor's own rows in the reply, where that is known. */
-        readonly spans?: readonly Span[] | undefined;
-        readonly filters: Filters;
-      },
+      Rows & { readonly filters: Filters },
   ): Promise<PageReply> {
     const { rows, asked = rows.length, spans, filters, stop, ...facts } = page;
     const texts = spans ? withVendors(rows, reply.raw.body, spans) : undefined;
@@ -715,6 +719,8 @@ class DialectClient implements VendorClient {
     };
   }
 }
+
+const isNoRecord = (value: JsonValue): boolean => !isObject(value);
 
 const firstOf = ({ pages }: VendorCall): number => pages?.first ?? 1;
 
