@@ -84,7 +84,7 @@ const LAYOUTS: readonly (readonly [layout: string, file: string | Buffer])[] = [
     "groups that are said of each column",
     `Account,Account,Person,Person\nName,Website,First,Mail\nAcme,${A},Ada,a@x.example\nBeta,${B},Eve,e@x.example\n`,
   ],
-  ["two pages, each with its header", `Company,Website\nAcme,${A}\nCompany,Website\nBeta,${B}\n`],
+  ["two pages, each with its header", `Name,Company\nAcme,${A}\nName,Company\nBeta,${B}\n`],
   // Below it
   ["a total", `Name,Website\nAcme,${A}\nBeta,${B}\n\nTotal: 2\n`],
   [
