@@ -50,7 +50,10 @@ function brokenAt(text: string, { line, column }: TextPlace): string {
       .trim() ?? "";
   const found =
     rest === "" ? "it breaks off here" : `"${echo(rest.slice(0, 20))}" cannot stand here`;
-  return `${found}: names and texts are in double quotes, a comma is between members, and each bracket closes once`;
+  return (
+    `${found}: names and texts are in double quotes, ` +
+    "a comma is between members, and each bracket closes once"
+  );
 }
 
 /** Problems of a file as the one error that is reported. */

@@ -3,7 +3,6 @@ import type { AccountView } from "../../engine/client/types.ts";
 import { ownedCompanies } from "../../engine/purchase/earlier.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
-import { rowsWritten } from "../../engine/purchase/owned.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import {
   isNarrowed,
@@ -41,8 +40,10 @@ export async function quote(draft: Order, world: World, events: Events = {}): Pr
     const priced = await quoteExport(order.target, optionsOf(order), deps);
     await tellWhy(order, peopleIn(priced.quote), world, events);
     // Where no company has an address that is known, nobody was counted.
-    const told = { ...priced.quote, written: rowsWritten(priced.target, priced.quote) };
-    const quote = withLookUps(nobody === true ? { ...told, matches: null } : told, lookUps);
+    const quote = withLookUps(
+      nobody === true ? { ...priced.quote, matches: null } : priced.quote,
+      lookUps,
+    );
     return { ...priced, quote, order: { ...order, target: priced.target }, madeAt: world.now() };
   });
 }

@@ -776,8 +776,9 @@ const dearNobody = ({ name }: DialectFile, charged: Credits, declared: Credits):
   new CliError({
     code: "price_moved",
     category: "incomplete",
-    message: say`${name} charged ${creditsText(charged)} for a call that brought nobody, which by its
-      file costs ${creditsText(declared)}`,
+    message:
+      `${name} charged ${creditsText(charged)} for a call that brought nobody, ` +
+      `which by its file costs ${creditsText(declared)}`,
     hint: `"none" of the price says in the file what nobody costs`,
   });
 

@@ -79,7 +79,7 @@ export function failureIn(
   });
 }
 
-/** A whole reply that is not like its file says, with both sides: asked again it would come again. */
+/** A whole reply that is not like its file says, with both sides: it would come so again. */
 export function notAsDeclared(
   { name }: DialectFile,
   { told }: VendorReply,
@@ -98,7 +98,7 @@ export function notAsDeclared(
     code: "not_as_declared",
     category: "incomplete",
     message: `${name} answers otherwise than its file says: ${is} at "${echo(place)}"; ${stands}`,
-    hint: `what came is kept; "reply" in the file says where it stands, and connections add takes it anew`,
+    hint: `what came is kept; where it stands is said by "reply" in the file`,
   });
 }
 
