@@ -220,7 +220,6 @@ const NO_KEYS: Readonly<Record<string, string>> = {
   read: BY_IDS,
   yes: BY_HAND,
   again: BY_HAND,
-  dry_run: BY_HAND,
   input: 'a job keeps or buys people; headcount enrich and employees read "input"',
 };
 

@@ -171,7 +171,6 @@ const COMPANY_HOLES = ["domain", "company_network_url", "name", "id"];
 const HOLES: Readonly<Record<string, readonly string[]>> = {
   search: PAGING,
   count: PAGING,
-  employees: [...PAGING, ...COMPANY_HOLES],
   read: ["id", "ids"],
   company: COMPANY_HOLES,
   identify: COMPANY_HOLES,
@@ -295,15 +294,10 @@ function checkHoles(template: unknown, known: readonly string[], path: Path, add
 
 /** Of each list one hole has to be in a call: else it would be the same whatever is asked for. */
 function neededIn(name: string, { most = 1, pages }: VendorCall): readonly (readonly string[])[] {
-  const [least = 1, largest = 1] = pages?.size ?? [];
-  const asked: Readonly<Record<string, readonly (readonly string[])[]>> = {
-    search: [["filters"], ...(pages ? [[pages.by]] : []), ...(least < largest ? [["rows"]] : [])],
-    count: [["filters"]],
-    read: [most > 1 ? ["ids"] : ["id", "ids"]],
-    company: [COMPANY_HOLES],
-    identify: [COMPANY_HOLES],
-  };
-  return asked[name] ?? [];
+  if (name === "count") return [["filters"]];
+  if (name !== "search") return [most > 1 ? ["ids"] : (HOLES[name] ?? [])];
+  const [least, largest] = pages?.size ?? [];
+  return [["filters"], [pages?.by ?? "filters"], [least === largest ? "filters" : "rows"]];
 }
 
 const PLACES: Readonly<Record<string, keyof NonNullable<VendorCall["reply"]>>> = {
@@ -322,7 +316,8 @@ function checkCalls(file: DialectFile, add: Add): void {
     checkHoles([address, query, body], HOLES[name] ?? [], path, add);
     checkHeaders(headers, [...path, "headers"], add);
     for (const some of neededIn(name, call))
-      if (!some.some((hole) => holes.includes(hole))) add(path, nothingAsks(some.join('" or "@')));
+      if (some.length > 0 && !some.some((hole) => holes.includes(hole)))
+        add(path, nothingAsks(some.join('" or "@')));
 
     const place = PLACES[name];
     if (place !== undefined && reply[place] === undefined)

@@ -44,7 +44,6 @@ const price = object({
   none: optional(amount),
   least: optional(amount),
   again: optional(more(text, { pattern: "^(paid|free|free for \\d+ days)$" })),
-  meter: optional(text),
   read: optional(day),
 });
 
@@ -118,14 +117,13 @@ export const dialectShape = object({
     read: optional(call),
     company: optional(call),
     identify: optional(call),
-    employees: optional(call),
     account: optional(call),
     key: optional(call),
   }),
   means: list(meaning),
   limits: optional(object({ per_minute: optional(atLeastOne) })),
   record,
-  ids: optional(object({ lasting: optional(flag), shared: optional(list(text)) })),
+  ids: optional(object({ lasting: optional(flag) })),
 });
 
 /** How a vendor is asked, what it charges and what its rows mean. */
