@@ -69,6 +69,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: [
+      "test/support/handles.ts",
       "test/support/own-folder.ts",
       "test/support/hints-hold.ts",
       "test/support/drawn.ts",

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -68,7 +67,7 @@ export function syncFolder(path: string): void {
 
 /** For its owner alone: whole or not at all, and on the disk when this returns. */
 export function replaceFile(path: string, text: string): void {
-  const draft = `${path}.${randomBytes(6).toString("hex")}.new`;
+  const draft = `${path}.${crypto.randomUUID()}.new`;
   try {
     writeFileSync(draft, text, { mode: 0o600, flag: "wx", flush: true });
     renameSync(draft, path);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import {
   answerEnvelope,
@@ -10,13 +10,9 @@ import {
 } from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { noticesIn } from "../support/notices.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 200, credits: 1234.5, plan: {} });
-});
-afterAll(() => service.close());
+const service = testService({ people: 200, credits: 1234.5, plan: {} });
 
 async function run(argv: readonly string[], options: TestContextOptions & { url?: string } = {}) {
   const { url, env, ...others } = options;

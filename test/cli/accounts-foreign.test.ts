@@ -32,12 +32,9 @@ async function lists(accounts: number, perMinute: number) {
   );
   const argv = asTyped`employees --input accounts.csv --column Slug --seniority-level vp`;
   const line = [...argv, "--per-company", "2", "--max-calls", "5000", "--max-wait", "300"];
-  const quoted = await u.run([...line, "--dry-run", "--json"]);
-  expect(quoted.code, quoted.stderr).toBe(0);
-  const quote = JSON.parse(quoted.stdout);
+  const quote = await u.json([...line, "--dry-run", "--json"]);
   const before = calls(service, "/v1/person/search");
-  const ran = await u.run([...line, "--yes", "-o", "people.csv"]);
-  expect(ran.code, ran.stderr).toBe(0);
+  await u.ran([...line, "--yes", "-o", "people.csv"]);
   const rows = readCsv(u.read("people.csv"));
   const each = new Map<string, number>();
   for (const { company_network_url: at = "" } of rows) each.set(at, (each.get(at) ?? 0) + 1);

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { afterEach, expect, test } from "vitest";
-import { type Agent, startAgent } from "../support/agent.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { startAgent } from "../support/agent.ts";
 import { type Serving, serveUsers } from "../support/serving.ts";
 
 // What a user called something is told as it was typed, whatever it looks like: a door words
@@ -8,11 +8,6 @@ import { type Serving, serveUsers } from "../support/serving.ts";
 
 let { u } = {} as Serving;
 serveUsers((now) => ({ u } = now));
-const agents: Agent[] = [];
-afterEach(async () => {
-  for (const agent of agents.splice(0)) await agent.close();
-});
-
 const VALUE = "Legal --limit 5; --again";
 const FILE = "mine --limit 5; --again.csv";
 const refused = `"${VALUE}"`;
@@ -31,7 +26,7 @@ test("a filter's value at the command, in a job, at a tool", async () => {
   expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining(refused)]);
 
   const agent = await startAgent(u, []);
-  agents.push(agent);
+  onTestFinished(() => agent.close());
   const { text } = await agent.call("count_people", { filters: { department: VALUE } });
   expect(text).toContain(refused);
 });

@@ -1,16 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { testContext } from "../support/client.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 500 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 500 });
 
 /** The JSON block below a heading of the pages that show what `--json` prints. */
 function documented(heading: string): unknown {

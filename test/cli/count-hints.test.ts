@@ -99,7 +99,7 @@ test("hints take ten free calls at most, and cost nothing", async () => {
     ],
   ]) {
     proxy.seen.length = 0;
-    expect((await u.run(["count", ...argv])).code).toBe(0);
+    await u.ran(["count", ...argv]);
     expect(proxy.seen.length).toBeLessThanOrEqual(1 + 10);
   }
   // Our own service tells them in the reply that counts.
@@ -113,7 +113,7 @@ test("--strict ends with 5 where nobody matches, or one of several values", asyn
   const strict = await u.run(["count", ...LISTED, "--strict"]);
   expect(strict).toMatchObject({ code: 5, stdout: expect.stringMatching(/^\d+\n$/) });
   expect(strict.stderr).toContain("error: nobody matches --country USA (--strict)\n");
-  expect((await u.run(["count", "--country", "atlantis", "--strict", "-q"])).code).toBe(5);
+  await u.ends(5, ["count", "--country", "atlantis", "--strict", "-q"]);
   expect(
     await u.run(["count", "--country", "germany", "--country", "france", "--strict"]),
   ).toMatchObject({
@@ -151,8 +151,7 @@ test("a search says it before it asks and before it buys; --strict buys nothing"
 test.each(["Sales", "CTO", "vp", "usa", "sales in germany"])(
   "count %j has no flag: the hint, copied, counts somebody",
   async (text) => {
-    const { code, stderr } = await u.run(["count", text]);
-    expect(code).toBe(2);
+    const { stderr } = await u.ends(2, ["count", text]);
     const said = /values have flags: (.+); headcount help count/.exec(stderr)?.[1] ?? "";
     const counted = await u.run(["count", ...shellWords(said)]);
     expect(counted.code, said).toBe(0);
@@ -161,9 +160,11 @@ test.each(["Sales", "CTO", "vp", "usa", "sales in germany"])(
 );
 
 test("a flag that takes one value, given again: what the hint says makes the union", async () => {
-  const { code, stderr } = await u.run(["count", "--title-prefix", "vice", "--title-prefix", "ch"]);
-  expect(code).toBe(2);
-  expect(stderr).toContain("error: --title-prefix takes one value, and has 2\n");
+  const { stderr } = await u.ends(
+    2,
+    ["count", "--title-prefix", "vice", "--title-prefix", "ch"],
+    "error: --title-prefix takes one value, and has 2\n",
+  );
   expect(stderr).not.toContain("request");
 
   const commands = [...stderr.matchAll(/headcount ((?:segment save|count)[^;)]+)/g)];

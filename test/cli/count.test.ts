@@ -1,22 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 import { noticesIn } from "../support/notices.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
+const service = testService({ people: 2000, credits: 100 });
 let sales = 0;
 let all = 0;
 
 beforeAll(async () => {
-  service = await startTestService({ people: 2000, credits: 100 });
   sales = await countOf({ department: "Sales" });
   all = await countOf({});
 });
-afterAll(() => service.close());
 
 async function countOf(filters: object): Promise<number> {
   return (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result

@@ -1,15 +1,11 @@
 import { writeFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { fakeClock } from "../support/client.ts";
 import { type User, user } from "../support/export.ts";
 import { ok as endsWell } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 400, credits: 1_000_000 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 400, credits: 1_000_000 });
 
 const DAY = 86_400_000;
 const buying = ["search", "--department", "Sales", "--yes", "--again"];

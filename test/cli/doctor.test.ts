@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import {
   answerEnvelope,
@@ -11,13 +11,9 @@ import {
   testContext,
 } from "../support/client.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 200, credits: 50 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 200, credits: 50 });
 
 interface Found {
   readonly name: string;
@@ -340,7 +336,7 @@ describe("doctor", () => {
 
   test("free calls that lower the balance, and do not say so, are told by the balance before and after", async () => {
     const { u, service: other } = await foreignScene({ usedIs: 0 });
-    const { checks } = JSON.parse((await u.run(["doctor", "--json"])).stdout) as {
+    const { checks } = (await u.json(["doctor", "--json"])) as {
       readonly checks: readonly Found[];
     };
     expect(other.charged()).toBeGreaterThan(1);

@@ -5,14 +5,14 @@ import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { noticesIn } from "../support/notices.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 const CREDITS = 100_000;
-let service: TestService;
+const service = testService({ people: 2_000, credits: CREDITS });
 let people: Person[];
 let domains: string[];
 let slugs: string[];
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
   people = (await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } }))
     .json.result as Person[];
   domains = [...new Set(people.flatMap(({ company_domain }) => company_domain ?? []))];
@@ -22,7 +22,6 @@ beforeAll(async () => {
     ),
   ];
 }, 60_000);
-afterAll(() => service.close());
 
 const someone = (): ReturnType<typeof user> => user(service.url, service.key);
 async function cost(work: () => Promise<unknown>): Promise<number> {
@@ -103,9 +102,11 @@ describe("enrich", () => {
     const asked = async (name: string, text: string, ...more: string[]): Promise<number> => {
       const u = someone();
       writeFileSync(u.file(name), text);
-      const ran = await u.run(["enrich", "--input", name, ...more, "--dry-run", "--json"]);
-      expect(ran.code, ran.stderr).toBe(0);
-      return (JSON.parse(ran.stdout) as { matches: number }).matches;
+      return (
+        (await u.json(["enrich", "--input", name, ...more, "--dry-run", "--json"])) as {
+          matches: number;
+        }
+      ).matches;
     };
     expect(await asked("plain.csv", `${a}\n${b}\n`)).toBe(2);
     expect(await asked("headed.txt", `domain\n${a}\n${b}\n`)).toBe(2);
@@ -139,10 +140,12 @@ describe("enrich", () => {
     const list = (lines: readonly string[]): void =>
       writeFileSync(u.file("in.txt"), lines.join("\n"));
     list(["nobody-1.example", "nobody-2.example", "nobody-3.example"]);
-    const misses = await u.run(asTyped`enrich --input in.txt --max-credits 1 -o x.csv`);
-    expect(misses.code).toBe(0);
-    expect(misses.stderr).toContain("Exported 0 of 3 companies for 0 credits");
-    expect(misses.stderr).toContain("notice: 3 not found: ");
+    const misses = await u.ends(
+      0,
+      asTyped`enrich --input in.txt --max-credits 1 -o x.csv`,
+      "Exported 0 of 3 companies for 0 credits",
+      "notice: 3 not found: ",
+    );
     expect(misses.stderr).not.toMatch(/match|stopped/);
     list(domains.slice(0, 4));
     const capped = await u.run(asTyped`enrich --input in.txt --max-credits 2 -o y.csv`);
@@ -179,14 +182,14 @@ describe("enrich", () => {
       const text =
         'Firma;Website\r\n"Müller\r\nGmbH";acme.example\r\n"A\nB";other.example\r\n€;Straße 1€\r\n';
       writeFileSync(u.file("de.csv"), Buffer.from(text.replaceAll("€", "\x80"), "latin1"));
-      const ran = await u.run([command, "--input", "de.csv", "--dry-run", "--max-credits", "9"]);
-      expect(ran.code, ran.stderr).toBe(0);
-      expect(ran.stderr).toContain("warning: de.csv is not UTF-8: read as Windows-1252\n");
-      expect(ran.stderr).toContain(
+      await u.ends(
+        0,
+        [command, "--input", "de.csv", "--dry-run", "--max-credits", "9"],
+        "warning: de.csv is not UTF-8: read as Windows-1252\n",
         'warning: de.csv line 6: "Straße 1€" names no company: left out',
       );
       writeFileSync(u.file("book.csv"), Buffer.from([0x50, 0x4b, 3, 4, 0xff]));
-      expect(await u.run([command, "--input", "book.csv", "--dry-run"])).toMatchObject({ code: 2 });
+      await u.ends(2, [command, "--input", "book.csv", "--dry-run"]);
     },
   );
 
@@ -299,17 +302,11 @@ describe("employees", () => {
       received: 1,
       misses: 1,
     });
-    const rest = await u.run([
-      "resume",
-      "last",
-      "--limit",
-      `${there + 1}`,
-      "--max-credits",
-      `${there + 1}`,
-      "--yes",
-    ]);
-    expect(rest.stderr).toContain(`${there - 1} to buy for ${there - 1} credits`);
-    expect(rest.code).toBe(0);
+    await u.ends(
+      0,
+      ["resume", "last", "--limit", `${there + 1}`, "--max-credits", `${there + 1}`, "--yes"],
+      `${there - 1} to buy for ${there - 1} credits`,
+    );
     expect(readCsv(u.read("e.csv"))).toHaveLength(there);
   });
 
@@ -324,7 +321,7 @@ describe("employees", () => {
       "-o",
       "e.csv",
     ];
-    expect((await u.run([...argv, "--limit", "1", "--yes"])).code).toBe(0);
+    await u.ran([...argv, "--limit", "1", "--yes"]);
     const rest = await u.run(["resume", "last", "--limit", "9", "--max-credits", "9", "--yes"]);
     expect(rest.stderr).toContain("2 to buy for 2 credits");
   });
@@ -373,10 +370,8 @@ describe("one company that costs more than a shrug", () => {
     });
     expect(u.read("old.csv")).toBe("name\nAnn\n");
     expect(await charged(dear, 100)).toBe(0);
-    expect(await u.run(["enrich", domain, "--yes"])).toMatchObject({ code: 0 });
-    expect(await u.run(["enrich", domain, "--again", "--max-credits", "7"])).toMatchObject({
-      code: 0,
-    });
+    await u.ran(["enrich", domain, "--yes"]);
+    await u.ends(0, ["enrich", domain, "--again", "--max-credits", "7"]);
     expect(await charged(dear, 100)).toBe(14);
   });
 });
@@ -400,19 +395,17 @@ describe("what is owned", () => {
     const slug = readCsv(u.read("args.csv"))[0]?.company_network_url ?? "";
     const free = await cost(async () => {
       // Nothing is spent, so nobody is asked.
-      const listed = await u.run(["enrich", "--input", "-", "-o", "list.csv"], {
+      await u.ran(["enrich", "--input", "-", "-o", "list.csv"], {
         stdin: `${b}\n${a}\n`,
       });
-      expect(listed.code, listed.stderr).toBe(0);
       expect(readCsv(u.read("list.csv")).map(({ domain }) => domain)).toEqual([b, a]);
       for (const by of [["enrich", "--input", "-"], ["enrich"]]) {
         const word = slug.slice(slug.lastIndexOf("/") + 1);
-        const ran = await u.run(by.length > 1 ? by : [...by, word], { stdin: `${word}\n` });
-        expect(ran.code, ran.stderr).toBe(0);
-        expect(JSON.parse(ran.stdout)).toMatchObject({ domain: a });
+        expect(
+          await u.json(by.length > 1 ? by : [...by, word], { stdin: `${word}\n` }),
+        ).toMatchObject({ domain: a });
       }
-      const one = await u.run(["enrich", slug]);
-      expect(one.code, one.stderr).toBe(0);
+      const one = await u.ran(["enrich", slug]);
       expect(JSON.parse(one.stdout)).toMatchObject({ domain: a });
       expect(one.stderr).toContain("1 company bought before, and not paid for again");
     });

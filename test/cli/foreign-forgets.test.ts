@@ -98,11 +98,11 @@ test("cursor and total are found beside the rows and in the part of the result t
       numbers: true,
       pagingUnder,
     });
-    expect((await numbered.u.run([...employees, "--paging", "cursor"])).code).toBe(0);
+    await numbered.u.ran([...employees, "--paging", "cursor"]);
     expect(numbered.service.charged()).toBe(60);
     // Counted from 0, and nobody said so: its second page is taken for the first.
     const other = await foreignScene({ people: 60, firstPage: 0, total: "result", pagingUnder });
-    expect((await other.u.run(employees)).code).toBe(5);
+    await other.u.ends(5, employees);
   }
 });
 
@@ -133,13 +133,13 @@ test("a company of which nobody says how many people it has: one free count tell
     });
 
     const right = await foreignScene(service);
-    expect((await right.u.run([...argv, "--per-page", String(perPage)])).code).toBe(0);
+    await right.u.ran([...argv, "--per-page", String(perPage)]);
     expect(right.service.charged()).toBe(people);
     // A count that is another for another reason says nothing of paging; nor does a limit that was reached.
     const other = await foreignScene({ ...service, countedTooMany: 7 });
-    expect((await other.u.run([...argv, "--per-page", String(perPage)])).code).toBe(0);
+    await other.u.ran([...argv, "--per-page", String(perPage)]);
     const few = await foreignScene({ ...service, firstPage: 0 });
-    expect((await few.u.run([...argv, "--limit", "20"])).code).toBe(0);
+    await few.u.ran([...argv, "--limit", "20"]);
   }
 });
 

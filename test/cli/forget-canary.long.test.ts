@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { gunzipSync, inflateRawSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { asTyped } from "../support/as-typed.ts";
@@ -17,23 +17,21 @@ import { readCsv, runIds, seeded, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // One person is written into every file that a command can write, through every option that shapes
 // it, and forgotten. Then every file is searched: as it is, unpacked, and in every code.
 
-let service: TestService;
+const service = testService({ people: 400, credits: 1_000_000 });
 let all: Person[];
 let canary: Person;
 beforeAll(async () => {
-  service = await startTestService({ people: 400, credits: 1_000_000 });
   const filters = { department: "Sales" };
   const { json } = await service.call("/v1/person/search", { body: { filters, per_page: 100 } });
   all = json.result as Person[];
   const alone = (one: Person): boolean => all.filter(({ name }) => name === one.name).length === 1;
   canary = all.find((one) => alone(one) && /^[A-Za-z ]{9,}$/.test(one.name ?? "")) as Person;
 }, 60_000);
-afterAll(() => service.close());
 
 /** By which the person is looked for: each in every code that hides it from a plain search. */
 function needles(): Buffer[] {
@@ -228,8 +226,7 @@ test("who stands in other people's rows is named, with the journal and the libra
   try {
     const me = user(other.url, other.key);
     await ok(me, ["search", "--department", "Sales", "--yes", "-o", "o.ndjson"]);
-    const forgot = await me.run(["forget", address, "--yes"]);
-    expect(forgot.code).toBe(5);
+    const forgot = await me.ends(5, ["forget", address, "--yes"]);
     for (const place of ["o.ndjson", `state/runs/${runIds(me)[0]}`, "state/library/"])
       expect(forgot.stderr).toContain(place);
     expect(me.read("o.ndjson").trim().split("\n")).toHaveLength(1);

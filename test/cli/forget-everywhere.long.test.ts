@@ -1,29 +1,23 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { gunzipSync } from "node:zlib";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { keyOf } from "../../src/app/jobs/history.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
 import { asTyped } from "../support/as-typed.ts";
+import { hasPostgres, openDatabase } from "../support/database.ts";
 import { charged, readCsv, runIds, seeded, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { spawnUser } from "../support/spawned.ts";
-import { postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { testService } from "../support/serving.ts";
 import { isLeftOut } from "../support/tools.ts";
+import { filesOfZip } from "../support/zip.ts";
 
 // One person is bought through every door there is, and every file is searched for each of their names, before and after.
 
 const CREDITS = 1_000_000;
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 400, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
+const service = testService({ people: 400, credits: CREDITS });
 
 type Row = Readonly<Record<string, string | null>>;
 const rows = (text: string): Row[] =>
@@ -45,7 +39,7 @@ async function parquetText(path: string): Promise<string> {
 async function contents(path: string): Promise<Buffer> {
   const bytes = readFileSync(path);
   if (path.endsWith(".gz")) return gunzipSync(bytes);
-  if (path.endsWith(".xlsx")) return execFileSync("unzip", ["-p", path]);
+  if (path.endsWith(".xlsx")) return Buffer.concat([...filesOfZip(bytes).values()]);
   if (path.endsWith(".parquet")) return Buffer.from(await parquetText(path));
   return bytes;
 }
@@ -308,32 +302,6 @@ test("the packed files beside a list, and its history", async () => {
   }
 }, 120_000);
 
-test("what a run had beside its file when it was killed goes too, and the run ends without the person", async () => {
-  const all = rows(await ok(user(service.url, service.key), [...SALES, "--format", "ndjson"]));
-  const canary = canaryOf(all);
-  const names = namesOf(canary);
-  const argv = [...SALES, "--per-page", "10", "--max-credits", "900", "-o", "killed.ndjson"];
-
-  let me = user(service.url, service.key);
-  let paid = 0;
-  let killed: string[] = [];
-  // One that is killed a step later each time, until its draft is written but not yet in its place.
-  for (let step = 40; !killed.some((path) => path.endsWith(".part")); step++) {
-    expect(step).toBeLessThan(120);
-    me = user(service.url, service.key);
-    paid = await charged(service, CREDITS);
-    await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });
-    killed = await holding(me, names);
-  }
-  expect(killed).not.toContain("killed.ndjson");
-  await ok(me, ["forget", canary.id ?? "", "--yes"]);
-  expect(await holding(me, names)).toEqual([]);
-  await ok(me, ["resume", "last", "--max-credits", "900", "--yes"]);
-  expect(rows(me.read("killed.ndjson"))).toEqual(all.filter(({ id }) => id !== canary.id));
-  expect((await charged(service, CREDITS)) - paid).toBe(all.length);
-  expect(await holding(me, names)).toEqual([]);
-}, 120_000);
-
 test("whatever another door wrote is in the register, and is cleaned in place: every other byte is as it was", async () => {
   const me = user(service.url, service.key);
   const all = rows(await ok(me, [...SALES, "--format", "ndjson"]));
@@ -363,8 +331,7 @@ test("whatever another door wrote is in the register, and is cleaned in place: e
   const planned = JSON.parse(await ok(me, ["forget", canary.id ?? "", "--dry-run", "--json"])) as {
     would_forget: Forgot;
   };
-  const forgot = await me.run(["forget", canary.id ?? "", "--yes", "--json"]);
-  expect(forgot.code).toBe(5);
+  const forgot = await me.ends(5, ["forget", canary.id ?? "", "--yes", "--json"]);
   const { outputs } = (JSON.parse(forgot.stdout) as { forgot: Forgot }).forgot;
   expect(outputs).toEqual(planned.would_forget.outputs);
   const how = (one: string): string[] =>
@@ -446,42 +413,32 @@ test("rows without an id are found by profile address and by mail, and other peo
       ]);
     }
     // A mailbox that two have tells neither: its row stays, and the file is named by the name in it.
-    expect(
-      (await me.run(["forget", "https://www.people.example/in/somebody-4", "--yes"])).code,
-    ).toBe(5);
+    await me.ends(5, ["forget", "https://www.people.example/in/somebody-4", "--yes"]);
     expect(me.read("mail.csv")).toContain("Bo Zeta Quill,info@quill.example");
     // Of somebody whom nothing keeps any more, files have rows.
     for (const folder of ["runs", "library"])
       rmSync(me.file(`state/${folder}`), { recursive: true });
     await ok(me, ["forget", "other@quill.example", "--yes"]);
     expect(me.read("mail.csv")).not.toContain("other@quill.example");
-    expect((await me.run(["forget", "nobody@quill.example", "--yes"])).code).toBe(6);
+    await me.ends(6, ["forget", "nobody@quill.example", "--yes"]);
   } finally {
     await other.close();
   }
 }, 120_000);
 
-const HAS_POSTGRES = postgresBinaries() !== undefined;
-test.skipIf(isLeftOut(HAS_POSTGRES))(
+test.skipIf(isLeftOut(hasPostgres))(
   "rows of a PostgreSQL table are deleted, and one that does not answer is named",
   async () => {
-    const cluster = await startCluster();
-    const { password, port } = new URL(cluster.url);
-    const sql = async (statement: string): Promise<string[]> => {
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
-      try {
-        return (await client.query<{ id: string }>(statement)).rows.map(({ id }) => id).sort();
-      } finally {
-        await client.end();
-      }
-    };
+    const database = await openDatabase();
+    const { password, pathname, port } = new URL(database.url);
+    const sql = async (statement: string) =>
+      (await database.query(statement)).map(({ id }) => String(id)).sort();
     process.env.PGPASSWORD = password;
     try {
       const me = user(service.url, service.key);
       const all = rows(await ok(me, [...SALES, "--format", "ndjson"])).map(({ id }) => id ?? "");
       const [first = "", second = ""] = all.sort();
-      const table = `postgres://headcount@127.0.0.1:${port}/postgres#people`;
+      const table = `postgres://headcount@127.0.0.1:${port}${pathname}#people`;
       await ok(me, ["runs", "export", "last", "-o", table]);
       expect(await sql("SELECT id FROM people")).toEqual(all);
       expect(await ok(me, ["forget", first, "--yes"])).toContain(`rows deleted: ${table}`);
@@ -491,7 +448,7 @@ test.skipIf(isLeftOut(HAS_POSTGRES))(
       expect([left.code, left.stderr]).toEqual([5, expect.stringContaining(table)]);
     } finally {
       delete process.env.PGPASSWORD;
-      await cluster.remove();
+      await database.drop();
     }
   },
   120_000,

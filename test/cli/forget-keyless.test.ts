@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import { user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { ok } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 400, credits: 1_000_000 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 400, credits: 1_000_000 });
 
 const FIELDS = ["--fields", "first_name,last_name,title"];
 

@@ -1,81 +1,28 @@
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PersonMatcher } from "../../src/shared/person.ts";
 import { asTyped } from "../support/as-typed.ts";
-import { cases, everyNth } from "../support/campaign.ts";
-import { tempDir } from "../support/client.ts";
-import { seeded, spentBy, type User, user } from "../support/export.ts";
+import { cases } from "../support/campaign.ts";
+import { seeded, spentBy, user } from "../support/export.ts";
+import { type History, historyAt, holding, type Row, rows, SALES } from "../support/forgotten.ts";
 import { long } from "../support/long.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { spawnUser } from "../support/spawned.ts";
+import { startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 400, credits: 1_000_000 });
-});
-afterAll(() => service.close());
-
-type Row = Readonly<Record<"id" | "name" | "network_url", string>>;
-const rows = (text: string): Row[] =>
-  text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Row]));
-
-const filesIn = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile());
-
-/** Files of a folder in which somebody is to be found by a search for bytes. */
-function holding(folder: string, { id, network_url }: Row): string[] {
-  const slug = network_url.slice(network_url.lastIndexOf("/") + 1);
-  return filesIn(folder).filter((path) => {
-    const bytes = readFileSync(path);
-    // `h3` stands in a random key by chance.
-    return [id, slug].some((name) => name.length > 4 && bytes.includes(name));
-  });
-}
-
-const search = ["search", "--department", "Sales", "--yes", "--again"];
-
-interface History {
-  readonly me: User;
-  readonly all: readonly Row[];
-  readonly canary: Row;
-  /** Puts everything back as it was. */
-  readonly again: () => void;
-}
+const service = testService({ people: 400, credits: 1_000_000 });
 
 let made: Promise<History> | undefined;
 
-/** Somebody with runs, a library, and files in several forms: made once, put back for each test. */
+/** Made once, put back for each test. */
 async function history(): Promise<History> {
-  made ??= bought();
+  made ??= historyAt(service);
   const been = await made;
   been.again();
   return been;
-}
-
-async function bought(): Promise<History> {
-  const me = user(service.url, service.key);
-  const all = rows(await ok(me, [...search, "--format", "ndjson"]));
-  const canary = all[2] as Row;
-  await ok(me, [...search, "-o", "sales.csv", "--receipt", "receipt.json"]);
-  await ok(me, [...search, "-o", "sales.ndjson"]);
-  await ok(me, [...search, "-o", "sales.parquet"]);
-  await ok(me, ["search", "--network-url", canary.network_url, "--yes", "--format", "ndjson"]);
-  await ok(me, [...search, "--limit", "7", "--per-page", "3", "--format", "csv"]);
-  await ok(me, ["owned"]);
-
-  const kept = tempDir();
-  cpSync(me.dir, kept, { recursive: true });
-  const again = (): void => {
-    rmSync(me.dir, { recursive: true });
-    cpSync(kept, me.dir, { recursive: true });
-  };
-  return { me, all, canary, again };
 }
 
 const spent = spentBy;
@@ -122,12 +69,12 @@ describe("headcount forget", () => {
       expect(await ok(me, ["runs", "export", id, "--format", "ndjson"])).not.toContain(canary.id);
     }
     // Bought again the person is in no output, and can be forgotten again.
-    expect(rows(await ok(me, [...search, "--format", "ndjson"]))).toEqual(left);
+    expect(rows(await ok(me, [...SALES, "--format", "ndjson"]))).toEqual(left);
     await ok(me, ["forget", canary.network_url, "--yes"]);
     expect(holding(me.dir, canary)).toEqual([]);
     await ok(me, ["owned", "rebuild"]);
     expect(JSON.parse(await ok(me, ["owned", "--json"]))).toMatchObject({ people: all.length - 1 });
-    expect(await me.run(["forget", "nobody-at-all", "--yes"])).toMatchObject({ code: 6 });
+    await me.ends(6, ["forget", "nobody-at-all", "--yes"]);
   });
 
   test("a whole name is a person where one has it, and several are listed", async () => {
@@ -151,7 +98,7 @@ describe("headcount forget", () => {
       await ok(me, ["forget", "zoë  quill", "--yes"]);
       expect(rows(me.read("sales.ndjson")).map(({ name }) => name)).not.toContain("Zoë Quill");
       expect(holding(me.dir, alone as unknown as Row)).toEqual([]);
-      expect((await me.run(["forget", "zoë quill", "--yes"])).code).toBe(6);
+      await me.ends(6, ["forget", "zoë quill", "--yes"]);
     } finally {
       await here.close();
     }
@@ -170,8 +117,7 @@ describe("headcount forget", () => {
       await ok(me, ["search", ...sales, "--yes", "--again", "-o", "sales.ndjson"]);
       await ok(me, ["segment", "save", "zoe_quill", ...sales]);
       await ok(me, ["segment", "save", "ann-other", ...sales]);
-      const { code, stderr } = await me.run(["forget", "zoe quill", "--yes"]);
-      expect(code, stderr).toBe(5);
+      const { stderr } = await me.ends(5, ["forget", "zoe quill", "--yes"]);
       const named = [...stderr.matchAll(/^ {2}(\S+): by its name$/gm)].map(([, path = ""]) => path);
       expect(named.map((path) => relative(me.dir, path))).toEqual([
         "zoe-quill.ndjson",
@@ -182,7 +128,7 @@ describe("headcount forget", () => {
 
       // Renamed, as the hint says, and the run removed, nothing of it is left to be named.
       for (const path of named) rmSync(path, { recursive: true });
-      expect((await me.run(["forget", String(alone.network_url), "--yes"])).code).toBe(0);
+      await me.ran(["forget", String(alone.network_url), "--yes"]);
     } finally {
       await here.close();
     }
@@ -217,11 +163,11 @@ describe("headcount forget", () => {
   long("asks first, names what it leaves, and says so with exit 5", async () => {
     const { me, canary } = await history();
     writeFileSync(me.file("sales.csv"), `${me.read("sales.csv")}mine\n`);
-    await ok(me, [...search, "-o", "duckdb:crm.duckdb#people"]);
+    await ok(me, [...SALES, "-o", "duckdb:crm.duckdb#people"]);
     const text = ["--format", "table", "--fields", "network_url,name"];
     await ok(me, ["runs", "export", "last", ...text, "-o", "people.txt"]);
     const lines = me.read("sales.csv").split("\n");
-    expect((await me.run(["forget", canary.id])).code).toBe(2);
+    await me.ends(2, ["forget", canary.id]);
     const asked = await me.run(["forget", canary.id], { tty: true, answers: ["n"] });
     expect([asked.code, asked.stderr]).toEqual([10, expect.stringContaining("look yourself")]);
     expect(holding(join(me.dir, "state"), canary).length).toBeGreaterThan(6);
@@ -247,9 +193,7 @@ describe("headcount forget", () => {
     // The dataset is the same: whoever is new must be who was forgotten, and is not bought again.
     const planned = await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]);
     expect(JSON.parse(planned)).toMatchObject({ new: 0, forgotten: 1, credits_at_most: 0 });
-    const again = await me.run(
-      asTyped`${search.slice(0, 4)} --new-only --min-rows 0 -o new.ndjson`,
-    );
+    const again = await me.run(asTyped`${SALES.slice(0, 4)} --new-only --min-rows 0 -o new.ndjson`);
     expect(again).toMatchObject({
       code: 0,
       stderr: expect.stringContaining("whom you forgot, is not bought"),
@@ -266,36 +210,6 @@ describe("headcount forget", () => {
     expect(rows(me.read("list.ndjson"))).toHaveLength(all.length - 1);
     expect(holding(me.dir, canary)).toEqual([]);
   });
-
-  long(
-    "killed at every step, the same command again does the rest",
-    async () => {
-      const { again: putBack, all, canary, me } = await history();
-      const spend = await spent(me);
-      let step = 0;
-      let left = 0;
-      for (let code: number | null = null; code !== 0; ) {
-        step += everyNth(50);
-        putBack();
-        const argv = ["forget", canary.id, "--yes"];
-        const killed = await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });
-        code = killed.code;
-        expect([0, 137], killed.stderr).toContain(code);
-        left += holding(me.dir, canary).length;
-        // The person is known by one name only, as to somebody who tries again.
-        const again = await me.run(["forget", canary.id, "--yes"]);
-        expect([step, again.code, again.stderr]).toEqual([step, 0, ""]);
-        const found = holding(me.dir, canary);
-        expect([step, found]).toEqual([step, []]);
-        expect(await spent(me)).toEqual(spend);
-        expect(rows(me.read("sales.ndjson"))).toHaveLength(all.length - 1);
-      }
-      expect(step).toBeGreaterThan(20);
-      // The control: without the second command there was somebody to be found.
-      expect(left).toBeGreaterThan(0);
-    },
-    240_000,
-  );
 
   long(
     "whatever happened before and happens then, nobody who was forgotten or suppressed comes out again",
@@ -315,8 +229,8 @@ describe("headcount forget", () => {
       await fc.assert(
         fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 10 }), async (actions) => {
           const me = user(service.url, service.key);
-          const all = rows(await ok(me, [...search, "--format", "ndjson"]));
-          await ok(me, [...search, "-o", "list.ndjson"]);
+          const all = rows(await ok(me, [...SALES, "--format", "ndjson"]));
+          await ok(me, [...SALES, "-o", "list.ndjson"]);
           const gone: Row[] = [];
           const check = async (text: string): Promise<void> => {
             const seen = rows(text).filter(({ id }) => gone.some((one) => one.id === id));
@@ -325,7 +239,7 @@ describe("headcount forget", () => {
           for (const step of actions) {
             if (step.kind === "buy") {
               await check(
-                await ok(me, [...search, "--limit", String(step.limit), "--format", "ndjson"]),
+                await ok(me, [...SALES, "--limit", String(step.limit), "--format", "ndjson"]),
               );
             } else if (step.kind === "resume") {
               const { code, stdout } = await me.run(
@@ -434,7 +348,7 @@ test("after another version of the dataset somebody who is forgotten may be boug
     await ok(me, ["search", "--department", "Sales", "--yes", "-o", "list.ndjson"]);
     const [canary] = rows(me.read("list.ndjson"));
     if (canary === undefined) throw new Error("nobody is in sales");
-    expect((await me.run(["forget", canary.network_url, "--yes"])).code).toBe(0);
+    await me.ran(["forget", canary.network_url, "--yes"]);
     one.options.version = "v2";
     one.options.people = [...people, { ...crowd.born(), department: "Sales" }];
     const plan = JSON.parse(await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]));
@@ -448,10 +362,7 @@ test("after another version of the dataset somebody who is forgotten may be boug
     );
     const asked = await me.run(["refresh", "list.ndjson"], { tty: true, answers: ["n"] });
     expect(asked.stderr).toContain("up to 1 of them whom you forgot: paid for, and in no file");
-    const { code, stdout, stderr } = await me.run(
-      asTyped`refresh list.ndjson --max-credits 20 --json`,
-    );
-    expect(code, stderr).toBe(0);
+    const { stdout, stderr } = await me.ran(asTyped`refresh list.ndjson --max-credits 20 --json`);
     expect(JSON.parse(stdout)).toMatchObject({ forgotten: 0, bought_suppressed: 1, suppressed: 1 });
     expect(stderr).toContain("1 suppressed: in no file, 1 of them bought now");
     expect(rows(me.read("list.ndjson"))).toHaveLength(inSales.length);

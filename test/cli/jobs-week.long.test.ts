@@ -86,9 +86,9 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
     }[];
     clock.advance(DAY);
     // Every credit that was charged is explained, each day.
-    const spend = JSON.parse(
-      (await u.run(["spend", "--by", "job", "--since", "all", "--json"], { clock })).stdout,
-    ) as {
+    const spend = (await u.json(["spend", "--by", "job", "--since", "all", "--json"], {
+      clock,
+    })) as {
       total: { settled: number; uncertain: number };
     };
     expect(spend.total.settled + spend.total.uncertain).toBe(await service.charged());

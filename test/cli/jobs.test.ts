@@ -127,32 +127,21 @@ describe("the file", () => {
 
   test("a name that no job has, a file that is not there", async () => {
     const file = jobs({ jobs: { legal: LEGAL } });
-    expect(await u.run(["jobs", "run", "legl", ...file])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("did you mean legal?"),
-    });
-    expect(await u.run(["jobs", "status", "--file", "none.jsonc"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("there is no such file"),
-    });
-    expect(await u.run(["jobs", "status"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("--file FILE names another"),
-    });
+    await u.ends(2, ["jobs", "run", "legl", ...file], "did you mean legal?");
+    await u.ends(2, ["jobs", "status", "--file", "none.jsonc"], "there is no such file");
+    await u.ends(2, ["jobs", "status"], "--file FILE names another");
   });
 
   test("a value that begins with @ is that value, and names no file", async () => {
     const file = jobs({ jobs: { a: { ...LEGAL, filters: { title: ["@founder", "@"] } } } });
-    const quoted = JSON.parse(
-      (await u.run(["jobs", "run", "a", ...file, "--dry-run", "--json"])).stdout,
-    );
+    const quoted = await u.json(["jobs", "run", "a", ...file, "--dry-run", "--json"]);
     expect(quoted).toMatchObject([
       { error: null, quote: { target: expect.stringContaining('["@","@founder"]') } },
     ]);
   });
 
   test("the schema has every key of a job, and the file in the help is one", async () => {
-    const schema = JSON.parse((await u.run(["schema", "jobs-file"])).stdout) as {
+    const schema = (await u.json(["schema", "jobs-file"])) as {
       properties: { jobs: { additionalProperties: { properties: Record<string, unknown> } } };
     };
     const keys = Object.keys(schema.properties.jobs.additionalProperties.properties);
@@ -210,10 +199,7 @@ describe("running", () => {
     );
     expect(readCsv(u.read("legal.csv")).length).toBe(12);
     expect(existsSync(u.file("sales.ndjson"))).toBe(false);
-    expect(await u.run(["jobs", "run", ...file])).toMatchObject({
-      code: 0,
-      stderr: expect.stringMatching(/^No job is due; the next is at /),
-    });
+    await u.ends(0, ["jobs", "run", ...file], /^No job is due; the next is at /);
     const named = await u.run(["jobs", "run", "sales", "legal", ...file, "--json"]);
     expect(
       (JSON.parse(named.stdout) as Record<string, unknown>[]).map(
@@ -238,7 +224,7 @@ describe("running", () => {
     expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toBe(
       "job,profiles,settled,uncertain,foreign,declared,told\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
     );
-    const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout) as {
+    const status = (await u.json(["jobs", "status", ...file, "--json"])) as {
       jobs: Record<string, unknown>[];
     };
     expect(status).toMatchObject({
@@ -250,7 +236,7 @@ describe("running", () => {
       ],
     });
     // What was removed still counts, and still has its name.
-    expect(await u.run(["runs", "remove", ...runIds(u), "--yes"])).toMatchObject({ code: 0 });
+    await u.ran(["runs", "remove", ...runIds(u), "--yes"]);
     expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toContain(
       "\nsales,20,20,",
     );
@@ -281,8 +267,7 @@ describe("running", () => {
         sales: { ...SALES, schedule: "@daily" },
       },
     });
-    const ran = await u.run(["jobs", "run", ...file, "--json"]);
-    expect(ran.code).toBe(5);
+    const ran = await u.ends(5, ["jobs", "run", ...file, "--json"]);
     expect(
       (JSON.parse(ran.stdout) as Record<string, unknown>[]).map(({ job, exit_code, credits }) => [
         job,
@@ -314,7 +299,7 @@ describe("running", () => {
       },
     });
     expect(u.read("legal.csv")).toBe("id\nkept\n");
-    const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout) as {
+    const status = (await u.json(["jobs", "status", ...file, "--json"])) as {
       jobs: Record<string, unknown>[];
     };
     expect(status.jobs.map(({ status: said, due }) => [said, due])).toEqual([
@@ -373,21 +358,21 @@ describe("the budget", () => {
     expect((await charged(service, CREDITS)) - before).toBe(24);
     clock.advance(3_600_000);
     expect(await run("next")).toMatchObject({ code: 0 });
-    const status = JSON.parse(
-      (await u.run(["jobs", "status", ...file(), "--json"], { clock })).stdout,
-    ) as object;
+    const status = (await u.json(["jobs", "status", ...file(), "--json"], { clock })) as object;
     expect(status).toMatchObject({ month: "2026-02", services: [{ spent: 20 }], budget: 50 });
   });
 
   test("what somebody buys by hand is not the jobs'; a run that a job goes on with is", async () => {
     await u.run(["search", "--department", "Marketing", "--max-credits", "45", "-o", "m.csv"]);
-    expect(await u.run(["jobs", "run", "sales", ...file()])).toMatchObject({ code: 0 });
-    const half = await u.run(asTyped`
+    await u.ran(["jobs", "run", "sales", ...file()]);
+    await u.ends(
+      5,
+      asTyped`
       search --department Legal --max-credits 5 --require-complete -o legal.csv --overwrite
-    `);
-    expect(half.code).toBe(5);
-    expect(await u.run(["jobs", "run", "legal", ...file("26/month")])).toMatchObject({ code: 4 });
-    expect(await u.run(["jobs", "run", "legal", ...file("27/month")])).toMatchObject({ code: 0 });
+    `,
+    );
+    await u.ends(4, ["jobs", "run", "legal", ...file("26/month")]);
+    await u.ran(["jobs", "run", "legal", ...file("27/month")]);
     expect((await u.run(["spend", "--by", "job"])).stdout).toBe(
       "job,profiles,settled,uncertain,foreign,declared,told\n(by hand),45,45,0,0,0,0\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
     );
@@ -401,8 +386,7 @@ describe("the budget", () => {
     expect(sales.stderr).toMatch(
       /^sales: notice: stopped at "max_credits"; headcount resume \S+ --max-credits \d+ buys the other/m,
     );
-    const some = await u.run(["jobs", "run", "fresh", ...own("100/month"), "--json"]);
-    expect(some.code, some.stderr).toBe(0);
+    const some = await u.ran(["jobs", "run", "fresh", ...own("100/month"), "--json"]);
     const text = 'stopped at "max_credits"; the same buys the next ones: these are owned by then';
     expect(some.stderr).toContain(JSON.stringify(text).slice(1, -1));
     const before = await charged(service, CREDITS);
@@ -426,7 +410,7 @@ describe("the budget", () => {
     expect(u.read("legal.csv")).toBe(changed);
     expect(await charged(service, CREDITS)).toBe(before);
     const allowed = jobs({ jobs: { legal: { ...LEGAL, overwrite: true } } });
-    expect(await u.run(["jobs", "run", "legal", ...allowed])).toMatchObject({ code: 0 });
+    await u.ran(["jobs", "run", "legal", ...allowed]);
     expect(u.read("legal.csv")).not.toContain("mine");
   });
 
@@ -445,18 +429,15 @@ describe("the budget", () => {
       },
       "none.jsonc",
     );
-    expect(await u.run(["jobs", "run", "legal", ...none])).toMatchObject({ code: 5 });
-    expect(await u.run(["jobs", "run", "legal", ...all])).toMatchObject({ code: 0 });
+    await u.ends(5, ["jobs", "run", "legal", ...none]);
+    await u.ran(["jobs", "run", "legal", ...all]);
     expect(readCsv(u.read("legal.csv")).length).toBe(12);
   });
 
   test.each(["2000", "many/month", "0/month", "5/week"])(
     "a budget of %s is refused",
     async (budget) => {
-      expect(await u.run(["jobs", "run", ...file(budget)])).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining("credits a month, such as 2000/month"),
-      });
+      await u.ends(2, ["jobs", "run", ...file(budget)], "credits a month, such as 2000/month");
     },
   );
 });
@@ -593,7 +574,7 @@ describe("log and notice", () => {
       log: "log.ndjson",
       jobs: { bad: { ...LEGAL, min_row: 1 } },
     });
-    expect(await u.run(["jobs", "run", ...file])).toMatchObject({ code: 2 });
+    await u.ends(2, ["jobs", "run", ...file]);
     expect(JSON.parse(u.read("told.json"))).toMatchObject({
       job: "bad",
       status: "failed",
@@ -609,9 +590,7 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
   const people = Array.from({ length: 1_200 }, () => crowd.born());
   const crowded = await startPeopleService({ people });
   u = user(crowded.url, crowded.key);
-  expect(
-    await u.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]),
-  ).toMatchObject({ code: 0 });
+  await u.ran(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
   const paid = crowded.rowsSold();
   const refresh = {
     command: "refresh",
@@ -624,8 +603,7 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
   const file = of("60/month");
   expect((await u.run(["jobs", "status", "sales", ...file])).stdout).toContain("\nsales,refresh,");
   crowded.options.people = crowd.week(people, { gone: 0.01, moved: 0.01, born: 0.02 });
-  const ran = await u.run(["jobs", "run", ...file, "--json"]);
-  expect(ran.code, ran.stderr).toBe(0);
+  const ran = await u.ran(["jobs", "run", ...file, "--json"]);
   const cost = crowded.rowsSold() - paid;
   expect(cost).toBeGreaterThan(0);
   const rows = u.read("sales.ndjson").trim().split("\n").length;
@@ -643,7 +621,7 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
     `\nsales,${cost},${cost},0,0,0,0\n`,
   );
   // Nothing is new: nothing is spent, so no budget is in the way, though the cap would not fit any more.
-  expect(await u.run(["jobs", "run", "sales", ...of("40/month")])).toMatchObject({ code: 0 });
+  await u.ran(["jobs", "run", "sales", ...of("40/month")]);
   const before = u.read("sales.ndjson");
   crowded.options.people = crowd.week(crowded.options.people, {
     gone: 0.01,

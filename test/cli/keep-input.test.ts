@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readKept } from "../../src/app/buy/input-table.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { readTable } from "../../src/shared/tables/table.ts";
@@ -20,16 +20,15 @@ import {
 import { faultProxy } from "../support/fault-proxy.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 const CREDITS = 100_000;
-let service: TestService;
+const service = testService({
+  people: 2_000,
+  credits: CREDITS,
+});
 let companies: Company[];
 beforeAll(async () => {
-  service = await startTestService({
-    people: 2_000,
-    credits: CREDITS,
-  });
   const people = (
     await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } })
   ).json.result as Person[];
@@ -44,7 +43,6 @@ beforeAll(async () => {
     ),
   );
 }, 60_000);
-afterAll(() => service.close());
 
 const someone = (): User => user(service.url, service.key);
 const domainOf = (index: number): string => companies[index]?.domain ?? "";
@@ -63,8 +61,7 @@ describe("a table with companies beside it", () => {
       u.file("crm.csv"),
       Buffer.from(`Firma;Website\r\nM\xfcller \x80;${domainOf(0)}\r\n`, "latin1"),
     );
-    const ran = await u.run(KEEP);
-    expect(ran.code, ran.stderr).toBe(0);
+    await u.ran(KEEP);
     expect(cells(u.read("out.csv"))[1]?.slice(0, 2)).toEqual(["Müller €", domainOf(0)]);
   });
 
@@ -154,7 +151,7 @@ describe("a table with companies beside it", () => {
       complete: true,
     });
     expect(await cost(() => u.run([...KEEP, "--again"]))).toBe(2);
-    const spend = JSON.parse((await u.run(["spend", "--json"])).stdout) as { total: object };
+    const spend = (await u.json(["spend", "--json"])) as { total: object };
     expect(spend.total).toMatchObject({ profiles: 4, settled: 4 });
   });
 
@@ -207,7 +204,7 @@ describe("a table with companies beside it", () => {
   ])("of any kind: %s", async (_, text) => {
     const u = someone();
     writeFileSync(u.file("crm.csv"), text(domainOf(0)));
-    expect(await u.run(KEEP)).toMatchObject({ code: 0 });
+    await u.ran(KEEP);
     expect(readCsv(u.read("out.csv"))).toMatchObject([
       { Name: "x", Website: domainOf(0), hc_match: "found", hc_name: companies[0]?.name },
     ]);
@@ -292,8 +289,7 @@ describe("a table with companies beside it", () => {
   test("a cap leaves the rest not asked, and resume asks for it with the table that the run kept", async () => {
     const u = someone();
     writeFileSync(u.file("crm.csv"), `Website\n${[0, 1, 2, 3].map(domainOf).join("\n")}\n`);
-    const ran = await u.run(asTyped`enrich crm.csv --keep-input --max-credits 2 -o out.csv`);
-    expect(ran.code, ran.stderr).toBe(0);
+    await u.ran(asTyped`enrich crm.csv --keep-input --max-credits 2 -o out.csv`);
     expect(readCsv(u.read("out.csv")).map(({ hc_match: match }) => match)).toEqual([
       "found",
       "found",
@@ -333,10 +329,9 @@ long(
           u.file("crm.csv"),
           stringify(table, { quoted: true, record_delimiter: "\n" }),
         );
-        const ran = await u.run(
+        const ran = await u.ran(
           asTyped`enrich crm.csv --keep-input --max-credits 5 --format csv --fields name`,
         );
-        expect(ran.code, ran.stderr).toBe(0);
         const out = cells(ran.stdout);
         expect(out.map((row) => row.slice(0, 3))).toEqual(table);
         expect(new Set(out.map((row) => row.length))).toEqual(new Set([6]));
@@ -432,14 +427,8 @@ test.each<[string, string, string[], string]>([
 test("a file that is named as a company is told from one", async () => {
   const u = someone();
   writeFileSync(u.file("crm.csv"), "Website\na.com\n");
-  expect(await u.run(["enrich", "crm.csv"])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("--input crm.csv"),
-  });
-  expect(await u.run(["enrich", "a.com", "--prefix", "x_"])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("--prefix goes with --keep-input"),
-  });
+  await u.ends(2, ["enrich", "crm.csv"], "--input crm.csv");
+  await u.ends(2, ["enrich", "a.com", "--prefix", "x_"], "--prefix goes with --keep-input");
 });
 
 describe("at a service of somebody else", () => {
@@ -453,7 +442,7 @@ describe("at a service of somebody else", () => {
     open.push(foreign);
     const u = user(foreign.url, foreign.key);
     writeFileSync(u.file("crm.csv"), "Name,Domain\nA,a.com\nB,missing.com\nC,a.com\nD,d.com\n");
-    expect(await u.run(KEEP)).toMatchObject({ code: 0 });
+    await u.ran(KEEP);
     expect(readCsv(u.read("out.csv"))).toMatchObject([
       {
         Name: "A",
@@ -476,10 +465,7 @@ describe("at a service of somebody else", () => {
     open.push(foreign);
     const u = user(foreign.url, foreign.key);
     writeFileSync(u.file("crm.csv"), "Domain\na.com\nshop.other.com\n");
-    expect(await u.run(KEEP)).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining("1 company is named"),
-    });
+    await u.ends(0, KEEP, "1 company is named");
     expect(readCsv(u.read("out.csv"))).toMatchObject([
       {
         hc_match: "ambiguous",
@@ -499,7 +485,7 @@ describe("at a service of somebody else", () => {
           ? { kind: "error", status: 422, detail: "domain: not allowed" }
           : { kind: "none" }) as never;
       writeFileSync(u.file("crm.csv"), `Website\nbad.example\n${domainOf(0)}\n`);
-      expect(await u.run(KEEP)).toMatchObject({ code: 0 });
+      await u.ran(KEEP);
       expect(readCsv(u.read("out.csv"))).toMatchObject([
         { hc_match: "not found", hc_why: "refused: domain: not allowed" },
         { hc_match: "found" },

@@ -1,16 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { rawServer, type TestContextOptions, tempDir, testContext } from "../support/client.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 200, credits: 99.5 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 200, credits: 99.5 });
 
 /** One configuration, used by several commands one after the other. */
 function shell(home = tempDir()) {

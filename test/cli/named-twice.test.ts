@@ -1,27 +1,26 @@
 import { writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { startAgent, YES } from "../support/agent.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // A company that several names mean: its people are paid for once.
 
 const CREDITS = 100_000;
 
-let service: TestService;
+const service = testService({
+  people: 2_000,
+  credits: CREDITS,
+});
 let u: User;
 /** Two companies with several people each, and who they are. */
 let companies: { readonly domain: string; readonly address: string; readonly people: number }[];
 let foreign: ForeignService | undefined;
 
 beforeAll(async () => {
-  service = await startTestService({
-    people: 2_000,
-    credits: CREDITS,
-  });
   const all = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000 } });
   const addresses = new Map<string, string>();
   for (const { company_network_url: address, company_domain: domain } of all.json
@@ -38,7 +37,6 @@ beforeAll(async () => {
   companies = found;
   u = user(service.url, service.key);
 }, 60_000);
-afterAll(() => service.close());
 afterEach(async () => {
   await foreign?.close();
   foreign = undefined;
@@ -63,8 +61,7 @@ test("by domain, by address and by slug, in any order and of any size of page", 
       const argv = asTyped`
         employees ${names} --max-credits 500 --per-page ${perPage} --again --overwrite
       `;
-      const ran = await u.run([...argv, "-o", "o.csv"]);
-      expect(ran.code, ran.stderr).toBe(0);
+      const ran = await u.ran([...argv, "-o", "o.csv"]);
       expect({ names, perPage, paid: (await charged(service, CREDITS)) - before }).toEqual({
         names,
         perPage,
@@ -85,7 +82,7 @@ test("a list, others beside it, and an agent", async () => {
   );
   const before = await charged(service, CREDITS);
   const argv = asTyped`employees --input list.csv --max-credits 500 --again -o list-out.csv`;
-  expect((await u.run(argv)).code).toBe(0);
+  await u.ran(argv);
   expect((await charged(service, CREDITS)) - before).toBe(one.people + other.people);
   const agent = await startAgent(u, ["--max-credits", "500"], { answer: YES });
   const asked = {
@@ -119,8 +116,7 @@ test("two domains: no more than one page twice, and the quote says so", async ()
   const argv = ["employees", "a.example", "b.example", "--max-credits", "200", "--per-page", "10"];
   const dry = await me.run([...argv, "--dry-run"]);
   expect(dry.stdout).toContain("of a company that two of the names mean, one page at most");
-  const ran = await me.run([...argv, "-o", "o.csv"]);
-  expect(ran.code, ran.stderr).toBe(0);
+  const ran = await me.ran([...argv, "-o", "o.csv"]);
   expect(foreign.charged()).toBe(70);
   expect(ran.stderr).toContain(
     "named more than once, and the rest of it bought once: b.example is a.example",

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { companyOf, targetOf } from "../../src/app/agents/targets.ts";
 import { readKept } from "../../src/app/buy/input-table.ts";
 import { readCompanies } from "../../src/cli/arguments/companies.ts";
@@ -13,7 +13,7 @@ import { testContext } from "../support/client.ts";
 import { seeded, user } from "../support/export.ts";
 import { NAMINGS } from "../support/naming-table.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 const tableIn = (text: string) => readTable("crm.csv", Buffer.from(text));
 
@@ -200,11 +200,7 @@ describe("rows are read beside each other", () => {
 });
 
 describe("through the program", () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startTestService({ people: 50, credits: 100 });
-  });
-  afterAll(() => service.close());
+  const service = testService({ people: 50, credits: 100 });
 
   test("a host at which bought records have profiles is a network from then on", async () => {
     const crowd = new Crowd(seeded(3));

@@ -1,5 +1,4 @@
-// apart: each of its tests buys segments of its own, and some start the program
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { readCsv, seeded, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
@@ -11,17 +10,11 @@ import {
   personKey,
   startPeopleService,
 } from "../support/people-service.ts";
-import { spawnUser } from "../support/spawned.ts";
 
 const SEGMENT = ["--department", "Sales"];
-const services: PeopleService[] = [];
-afterEach(async () => {
-  for (const service of services.splice(0)) await service.close();
-});
-
 async function start(change: Partial<PeopleOptions>): Promise<PeopleService> {
   const service = await startPeopleService(change);
-  services.push(service);
+  onTestFinished(() => service.close());
   return service;
 }
 
@@ -38,10 +31,7 @@ async function owner(
   const made = Array.from({ length: people }, () => crowd.born({ department: "Sales" }));
   const service = await start({ people: made, ...change });
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run(
-    asTyped`search ${SEGMENT} --connections-max 400 --yes -o own.csv`,
-  );
-  expect(code, stderr).toBe(0);
+  await me.ran(asTyped`search ${SEGMENT} --connections-max 400 --yes -o own.csv`);
   return { me, service };
 }
 
@@ -71,8 +61,7 @@ describe("somebody whom no filter tells from those who are owned", () => {
     const last = same[count - 1] as Human;
     const service = await start({ people: [...people, ...same.slice(0, -1)] });
     const me = user(service.url, service.key);
-    const { code, stderr } = await me.run(["search", ...SEGMENT, "--yes", "-o", "own.csv"]);
-    expect(code, stderr).toBe(0);
+    await me.ran(["search", ...SEGMENT, "--yes", "-o", "own.csv"]);
     service.options.people = [...people, ...same];
     return { me, service, last };
   }
@@ -82,8 +71,7 @@ describe("somebody whom no filter tells from those who are owned", () => {
     const quote = await me.run(["search", ...SEGMENT, "--new-only", "--dry-run"]);
     expect(quote.stdout).toMatch(/to buy +at most 4, up to 3 of them owned already\n/);
     const before = service.rowsSold();
-    const { code, stderr } = await me.run(argv("-o", "new.csv"));
-    expect(code, stderr).toBe(0);
+    await me.ran(argv("-o", "new.csv"));
     expect(ids(me, "new.csv")).toEqual([last.id]);
     expect(service.rowsSold() - before).toBe(3);
   });
@@ -98,27 +86,24 @@ describe("somebody whom no filter tells from those who are owned", () => {
       connections: 7,
     });
     service.options.people = [...service.options.people, other];
-    const ran = await me.run(argv("-o", "new.csv"));
-    expect(ran.code).toBe(5);
-    expect(ran.stderr).toContain(
+    const ran = await me.ends(
+      5,
+      argv("-o", "new.csv"),
       "1 new person was not bought, as more of those you own would be bought again",
     );
     expect(() => me.read("new.csv")).toThrow();
-    const shown = JSON.parse((await me.run(["runs", "show", "last", "--json"])).stdout);
+    const shown = await me.json(["runs", "show", "last", "--json"]);
     expect(shown).toMatchObject({
       status: "finished",
       problem: expect.stringContaining("1 new person was not bought"),
     });
-    const exported = await me.run(["runs", "export", "last", "-o", "got.csv"]);
-    expect(exported.code, exported.stderr).toBe(0);
+    await me.ran(["runs", "export", "last", "-o", "got.csv"]);
     expect(ids(me, "got.csv")).toEqual(["other"]);
     const command = /to buy them: (headcount .*)/.exec(ran.stderr)?.[1] ?? "";
-    const bought = await me.run([...words(command), "--yes"]);
-    expect(bought.code, bought.stderr).toBe(0);
+    await me.ran([...words(command), "--yes"]);
     expect(ids(me, "others.csv")).toEqual([last.id]);
     const before = service.rowsSold();
-    const again = await me.run(argv("-o", "new.csv", "--min-rows", "0"));
-    expect(again.code, again.stderr).toBe(0);
+    await me.ran(argv("-o", "new.csv", "--min-rows", "0"));
     expect(service.rowsSold()).toBe(before);
     expect(ids(me, "new.csv")).toEqual([]);
   });
@@ -141,13 +126,14 @@ describe("a service that moves, rounds or remembers", () => {
     service.options.before = (call) => {
       if (call === at) service.options.version = "tuesday";
     };
-    const ran = await me.run(argv("-o", "new.csv"));
-    expect(ran.code).toBe(5);
-    expect(ran.stderr).toContain("the service changed its dataset from monday to tuesday");
+    await me.ends(
+      5,
+      argv("-o", "new.csv"),
+      "the service changed its dataset from monday to tuesday",
+    );
     expect(service.rowsSold()).toBe(before);
     expect(() => me.read("new.csv")).toThrow();
-    const again = await me.run(argv("-o", "new.csv"));
-    expect(again.code, again.stderr).toBe(0);
+    await me.ran(argv("-o", "new.csv"));
     const owned = ids(me, "own.csv");
     expect([...ids(me, "new.csv"), ...owned].sort()).toEqual(keysOf(service.options.people));
     expect(new Set(service.sold.values())).not.toContain(3);
@@ -168,17 +154,13 @@ describe("a service that moves, rounds or remembers", () => {
         ];
       };
       const owned = new Set(ids(me, "own.csv"));
-      const ran = await me.run(argv("-o", "new.csv"));
-      expect(ran.code).toBe(5);
-      expect(ran.stderr).toContain("dataset");
+      await me.ends(5, argv("-o", "new.csv"), "dataset");
       expect(() => me.read("new.csv")).toThrow();
-      const got = await me.run(["runs", "export", "last", "-o", "got.csv"]);
-      expect(got.code, got.stderr).toBe(0);
+      await me.ran(["runs", "export", "last", "-o", "got.csv"]);
       const first = ids(me, "got.csv").filter((id) => !owned.has(id));
       expect(first.length).toBeGreaterThan(0);
       const before = new Map(service.sold);
-      const again = await me.run(argv("-o", "new.csv"));
-      expect(again.code, again.stderr).toBe(0);
+      await me.ran(argv("-o", "new.csv"));
       const second = ids(me, "new.csv");
       expect(second.filter((id) => first.includes(id))).toEqual([]);
       const there = keysOf(service.options.people);
@@ -200,9 +182,7 @@ describe("a service that moves, rounds or remembers", () => {
     const { me, service } = await owner();
     const before = service.rowsSold();
     service.options.rough = rough;
-    const ran = await me.run(argv("-o", "new.csv"));
-    expect(ran.code).toBe(8);
-    expect(ran.stderr).toContain("the counts do not add up");
+    await me.ends(8, argv("-o", "new.csv"), "the counts do not add up");
     expect(service.rowsSold()).toBe(before);
     expect(() => me.read("new.csv")).toThrow();
   });
@@ -211,8 +191,7 @@ describe("a service that moves, rounds or remembers", () => {
     let time = Date.now();
     const { me, service } = await owner({ cacheMs: 300_000, now: () => time });
     const crowd = new Crowd(seeded(9));
-    const first = await me.run(argv("-o", "new.csv"));
-    expect(first.code, first.stderr).toBe(0);
+    await me.ran(argv("-o", "new.csv"));
     expect([...ids(me, "new.csv"), ...ids(me, "own.csv")].sort()).toEqual(
       keysOf(service.options.people),
     );
@@ -224,21 +203,8 @@ describe("a service that moves, rounds or remembers", () => {
     const second = await me.run(argv("-o", "none.csv", "--min-rows", "0"));
     expect([0, 5, 8]).toContain(second.code);
     time += 300_001;
-    const third = await me.run(argv("-o", "late.csv", "--again"));
-    expect(third.code, third.stderr).toBe(0);
+    await me.ran(argv("-o", "late.csv", "--again"));
     expect(ids(me, "late.csv")).toEqual(["late"]);
     expect(service.sold.get("late")).toBe(1);
   });
-});
-
-long("two at once do not buy the same new people: one waits, or says so", async () => {
-  const { me, service } = await owner();
-  const owned = new Set(ids(me, "own.csv"));
-  const both = ["a.csv", "b.csv"].map((name) =>
-    spawnUser(me, argv("-o", name, "--wait", "--min-rows", "0", "--base-url", service.url)),
-  );
-  for (const { code, stderr } of await Promise.all(both)) expect(code, stderr).toBe(0);
-  const fresh = keysOf(service.options.people).filter((id) => !owned.has(id));
-  expect([...ids(me, "a.csv"), ...ids(me, "b.csv")].sort()).toEqual(fresh);
-  expect(fresh.filter((id) => service.sold.get(id) !== 1)).toEqual([]);
 });

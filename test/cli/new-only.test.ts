@@ -1,8 +1,6 @@
-// apart: each of its tests buys a segment of its own first, and some start the program
-import { cpSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
 import { slugOf } from "../../src/shared/contract/naming/slug.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
@@ -10,33 +8,30 @@ import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { fakeClock } from "../support/client.ts";
 import { countedBy } from "../support/counted-engine.ts";
-import { charged, readCsv, type User, user } from "../support/export.ts";
+import { charged, copyOf, readCsv, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { ran } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { spawnUser } from "../support/spawned.ts";
+import { testService } from "../support/serving.ts";
 
 const CREDITS = 100_000;
 const SEGMENT = ["--department", "Sales"];
 
 /** What the service was asked to count. */
 const counted: CanonicalFilters[] = [];
-let service: TestService;
+const service = testService({
+  people: 2_000,
+  credits: CREDITS,
+  // By counts, as at services without them; test/cli/sketched.test.ts has the others.
+  sketches: false,
+  wrapEngine: countedBy((filters) => counted.push(filters)),
+});
 let everybody: string[];
 
 beforeAll(async () => {
-  service = await startTestService({
-    people: 2_000,
-    credits: CREDITS,
-    // By counts, as at services without them; test/cli/sketched.test.ts has the others.
-    sketches: false,
-    wrapEngine: countedBy((filters) => counted.push(filters)),
-  });
   const all = user(service.url, service.key);
-  expect((await all.run(["search", ...SEGMENT, "--yes", "-o", "all.csv"])).code).toBe(0);
+  await all.ran(["search", ...SEGMENT, "--yes", "-o", "all.csv"]);
   everybody = idsIn(all, "all.csv");
 });
-afterAll(() => service.close());
 
 const idsIn = (of: User, name: string): string[] =>
   readCsv(of.read(name))
@@ -49,8 +44,7 @@ const owners = new Map<string, Promise<User>>();
 async function owner(most = 1_500, at = service.url): Promise<{ me: User; owned: string[] }> {
   const first = owners.get(`${most} ${at}`) ?? buyer(most, at);
   owners.set(`${most} ${at}`, first);
-  const me = user(at, service.key);
-  cpSync((await first).dir, me.dir, { recursive: true });
+  const me = copyOf(await first);
   return { me, owned: idsIn(me, "own.csv") };
 }
 
@@ -69,8 +63,7 @@ const spent = async <T>(work: () => Promise<T>): Promise<[T, number]> => {
 describe("quotes", () => {
   test("say how many are owned, and what only the new ones cost", async () => {
     const { me, owned } = await owner();
-    const { code, stdout, stderr } = await me.run(["search", ...SEGMENT, "--dry-run", "--json"]);
-    expect(code, stderr).toBe(0);
+    const { stdout } = await me.ran(["search", ...SEGMENT, "--dry-run", "--json"]);
     const fresh = everybody.length - owned.length;
     const quote = JSON.parse(stdout);
     expect(quote).toMatchObject({
@@ -111,14 +104,10 @@ describe("--new-only", () => {
       const me = user(service.url, service.key);
       const clock = fakeClock(Date.now());
       const argv = ["search", "--department", "Legal", "--per-page", "20", "--yes"];
-      expect((await me.run([...argv, "--limit", "20", "-o", "own.csv"], { clock })).code).toBe(0);
-      const { code, stderr } = await me.run(
-        [...argv, "--new-only", "--again", "--limit", "60", "-o", "new.csv"],
-        {
-          clock,
-        },
-      );
-      expect(code, stderr).toBe(0);
+      await me.ran([...argv, "--limit", "20", "-o", "own.csv"], { clock });
+      await me.ran([...argv, "--new-only", "--again", "--limit", "60", "-o", "new.csv"], {
+        clock,
+      });
       const owned = idsIn(me, "own.csv");
       expect(owned).toHaveLength(20);
       expect(idsIn(me, "new.csv").filter((id) => owned.includes(id))).toEqual([]);
@@ -154,8 +143,7 @@ describe("--new-only", () => {
   test("where nobody is new the receipt of --with-owned counts nobody to buy, and has the owned whom it writes", async () => {
     const { me, owned } = await owner();
     const argv = asTyped`search ${SEGMENT} --followers-max 1500 --with-owned --yes -o all.csv`;
-    const ran = await me.run([...argv, "--again", "--receipt", "r.json"]);
-    expect(ran.code, ran.stderr).toBe(0);
+    await me.ran([...argv, "--again", "--receipt", "r.json"]);
     const people = owned.length;
     const bought = { count: 0, wanted: 0, credits: 0 };
     expect(JSON.parse(me.read("r.json"))).toMatchObject({
@@ -170,7 +158,7 @@ describe("--new-only", () => {
   test("a run that bought nobody writes the owned again when it is resumed", async () => {
     const { me } = await owner();
     const argv = asTyped`search ${SEGMENT} --followers-max 1500 --with-owned --yes -o all.csv`;
-    expect(await me.run(argv)).toMatchObject({ code: 0 });
+    await me.ran(argv);
     const before = idsIn(me, "all.csv");
     const [again, credits] = await spent(() => me.run(["resume", "last"]));
     expect([again.code, credits], again.stderr).toEqual([0, 0]);
@@ -218,9 +206,7 @@ describe("--new-only", () => {
         expect(looked.every(({ prefix }) => Object.keys(prefix).length === 0)).toBe(true);
       }
       const before = counted.length;
-      expect(
-        (await me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv"])).code,
-      ).toBe(0);
+      await me.ran(["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv"]);
       expect(asked(before).length).toBeGreaterThan(0);
       // The certificate asks after those who were bought by then.
       for (const { network_url = "" } of readCsv(me.read("new.csv"))) slugs.add(slug(network_url));
@@ -256,9 +242,9 @@ describe("--new-only", () => {
     ["--max-credits", "5"],
   ])("with the owned beside them what bounded it is said, too: %s", async (...bound) => {
     const { me } = await owner();
-    const ran = await me.run(asTyped`search ${SEGMENT} --with-owned ${bound} --yes -o all.csv`);
-    expect(ran.code, ran.stderr).toBe(0);
-    expect(ran.stderr).toContain(
+    await me.ends(
+      0,
+      asTyped`search ${SEGMENT} --with-owned ${bound} --yes -o all.csv`,
       `stopped at ${bound[0]}; the same with another --output buys the next ones`,
     );
   });
@@ -269,32 +255,28 @@ describe("--new-only", () => {
       const { me, owned } = await owner(5_000);
       const fresh = everybody.filter((id) => !owned.includes(id));
       const argv = ["search", ...SEGMENT, "--new-only", "-o", "new.csv"];
-      expect((await me.run([...argv, "--max-credits", "5"])).code).toBe(0);
+      await me.ran([...argv, "--max-credits", "5"]);
       for (const cap of ["9", "5000"]) {
-        const ran = await me.run(["resume", "last", "--max-credits", cap]);
-        expect(ran.code, ran.stderr).toBe(0);
+        await me.ran(["resume", "last", "--max-credits", cap]);
       }
       expect(idsIn(me, "new.csv")).toEqual(fresh);
       // So does the same command, where the cap was no end.
       const other = await owner(5_000);
       const strict = [...argv, "--require-complete"];
-      expect((await other.me.run([...strict, "--max-credits", "5"])).code).toBe(5);
-      const whole = await other.me.run([...strict, "--max-credits", "5000"]);
-      expect(whole.code, whole.stderr).toBe(0);
+      await other.me.ends(5, [...strict, "--max-credits", "5"]);
+      await other.me.ran([...strict, "--max-credits", "5000"]);
       expect(idsIn(other.me, "new.csv")).toEqual(fresh);
     },
   );
 
   test("a limit in a segment that is mostly new buys nobody who is owned", async () => {
     const me = user(service.url, service.key);
-    expect(
-      (await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"])).code,
-    ).toBe(0);
-    const { code, stderr } = await me.run(
+    await me.ran(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"]);
+    await me.ends(
+      0,
       asTyped`search ${SEGMENT} --new-only --limit 5 --yes -o new.csv`,
+      "Exported 5 new profiles for 5 credits",
     );
-    expect(code, stderr).toBe(0);
-    expect(stderr).toContain("Exported 5 new profiles for 5 credits");
     const owned = new Set(idsIn(me, "own.csv"));
     expect(idsIn(me, "new.csv").filter((id) => owned.has(id))).toEqual([]);
   });
@@ -351,27 +333,6 @@ describe("--new-only", () => {
     expect(credits).toBe(0);
   });
 });
-
-long(
-  "killed at any step and run again: the same file for the same credits",
-  async () => {
-    const argv = [...asTyped`search ${SEGMENT} --new-only --yes -o`, "new.csv"];
-    const quiet = await owner();
-    const [, credits] = await spent(() => ran(quiet.me, argv));
-    for (const step of [12, 30]) {
-      const { me } = await owner();
-      const [again, all] = await spent(async () => {
-        const killed = await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });
-        expect(killed.code).toBe(137);
-        return ran(me, [...argv, "--overwrite", "--min-rows", "0"]);
-      });
-      if (again.stderr.includes("Exported 0 new")) continue;
-      expect(idsIn(me, "new.csv")).toEqual(idsIn(quiet.me, "new.csv"));
-      expect(all).toBe(credits);
-    }
-  },
-  300_000,
-);
 
 /** The same service as another one would be: 50 values a key, 25 rows a page, no version of the dataset, some people without an address. */
 async function foreign(): Promise<{ url: string; close: () => void; longest: () => number }> {

@@ -135,15 +135,12 @@ describe("a good file and a bad result", () => {
     // Of processes that are gone: no process has so high a number.
     for (const what of ["run-export", "run-mcp", "run-forget"])
       writeFileSync(u.file(`.old.csv.${what}-4194305.part`), "");
-    expect((await u.run(["runs", "export", "last", "-o", "old.csv", "--overwrite"])).code).toBe(0);
+    await u.ran(["runs", "export", "last", "-o", "old.csv", "--overwrite"]);
     expect(readdirSync(u.dir).filter((name) => name.includes(".part"))).toEqual([]);
   });
 
   test("--min-rows on stdout ends with 5 after the rows", async () => {
-    const ran = await u.run(
-      asTyped`search --country x --limit 3 --yes --min-rows 4 --format ndjson`,
-    );
-    expect(ran.code).toBe(5);
+    await u.ends(5, asTyped`search --country x --limit 3 --yes --min-rows 4 --format ndjson`);
   });
 });
 
@@ -160,22 +157,20 @@ describe("files that are there", () => {
     expect(ran.stderr).toContain("o.csv appeared while this was at work: it stays as it is");
     expect(ran.stderr).toContain("300 of 300 rows are paid for and kept in run");
     expect(u.read("o.csv")).toBe("mine");
-    expect((await u.run(["runs", "export", "last", "-o", "else.csv"])).code).toBe(0);
+    await u.ran(["runs", "export", "last", "-o", "else.csv"]);
     expect(service.charged()).toBe(300);
   });
 
   test("a receipt and misses are not written over what is there, nor twice to one file, nor through a link", async () => {
     const buy = ["search", "--country", "x", "--limit", "2", "--yes", "-o", "o.csv"];
     writeFileSync(u.file("precious.txt"), "mine");
-    const refused = await u.run([...buy, "--receipt", "precious.txt"]);
-    expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("precious.txt exists already");
+    await u.ends(2, [...buy, "--receipt", "precious.txt"], "precious.txt exists already");
     expect((await u.run([...buy, "--receipt", "o.csv"])).stderr).toContain(
       "--output and --receipt name the same file",
     );
     const companies = ["enrich", "a.example", "b.example", "--yes", "-o", "c.csv"];
-    expect((await u.run([...companies, "--misses", "precious.txt"])).code).toBe(2);
-    expect((await u.run([...companies, "--misses", "m.txt", "--receipt", "m.txt"])).code).toBe(2);
+    await u.ends(2, [...companies, "--misses", "precious.txt"]);
+    await u.ends(2, [...companies, "--misses", "m.txt", "--receipt", "m.txt"]);
     expect({ spent: service.charged(), text: u.read("precious.txt") }).toEqual({
       spent: 0,
       text: "mine",
@@ -183,11 +178,11 @@ describe("files that are there", () => {
     // The old name of a half-written file is no way through a link.
     writeFileSync(u.file("victim.txt"), "mine");
     symlinkSync(u.file("victim.txt"), u.file("r.json.tmp"));
-    expect((await u.run([...buy, "--receipt", "r.json"])).code).toBe(0);
+    await u.ran([...buy, "--receipt", "r.json"]);
     expect(u.read("victim.txt")).toBe("mine");
     expect(lstatSync(u.file("r.json.tmp")).isSymbolicLink()).toBe(true);
     expect(modeOf(u.file("r.json"))).toBe("600");
-    expect((await u.run([...buy, "--receipt", "r.json", "--overwrite"])).code).toBe(0);
+    await u.ran([...buy, "--receipt", "r.json", "--overwrite"]);
   });
 
   test("behind a link, the file itself is written: an output as a receipt", async () => {
@@ -196,7 +191,7 @@ describe("files that are there", () => {
       symlinkSync(u.file(`real-${name}`), u.file(name));
     }
     const buy = ["search", "--country", "x", "--limit", "10", "--yes", "--overwrite"];
-    expect((await u.run([...buy, "-o", "o.csv", "--receipt", "r.json"])).code).toBe(0);
+    await u.ran([...buy, "-o", "o.csv", "--receipt", "r.json"]);
     for (const name of ["o.csv", "r.json"]) {
       expect(lstatSync(u.file(name)).isSymbolicLink()).toBe(true);
       expect([u.read(`real-${name}`).length > 100, modeOf(u.file(`real-${name}`))]).toEqual([
@@ -209,11 +204,10 @@ describe("files that are there", () => {
   test("a run that is continued writes its own receipt again", async () => {
     service.options.mishap = (call) => (call === 2 ? "402" : undefined);
     const buy = asTyped`search --country x --yes -o o.csv --receipt r.json --require-complete`;
-    const first = await u.run([...buy, "--limit", "10"]);
-    expect(first.code).toBe(5);
+    await u.ends(5, [...buy, "--limit", "10"]);
     expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: false });
     service.options.mishap = () => undefined;
-    expect((await u.run(buy)).code).toBe(0);
+    await u.ran(buy);
     expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: true, received: 300 });
   });
 });

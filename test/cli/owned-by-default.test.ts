@@ -1,20 +1,23 @@
-// apart: each of its tests buys a segment of its own first, and some start the program
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
 import { asTyped } from "../support/as-typed.ts";
-import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
-import { long } from "../support/long.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { spawnUser } from "../support/spawned.ts";
+import { charged, copyOf, readCsv, runIds, type User, user } from "../support/export.ts";
+import { testService } from "../support/serving.ts";
 
 // Where few free counts tell the new people of a segment from those who are owned, nobody is paid for again unasked.
 
 const CREDITS = 100_000;
 const SALES = ["search", "--department", "Sales"];
 
-let service: TestService;
+const service = testService({
+  people: 2_000,
+  credits: CREDITS,
+});
+/** Who owns all but a few of the segment. */
+let owner: User;
+/** The same, of each test. */
 let u: User;
 /** Those of all but a few. */
 let names: readonly string[];
@@ -33,26 +36,20 @@ async function paid<T>(work: () => Promise<T>): Promise<[T, number]> {
 }
 
 beforeAll(async () => {
-  service = await startTestService({
-    people: 2_000,
-    credits: CREDITS,
-  });
   u = user(service.url, service.key);
-  expect((await u.run([...SALES, "--yes", "-o", "all.csv"])).code).toBe(0);
+  await u.ran([...SALES, "--yes", "-o", "all.csv"]);
   all = ids("all.csv");
   const named = readCsv(u.read("all.csv")).map(({ name = "" }) => name);
   names = [...new Set(named.slice(3))].filter((name) => !named.slice(0, 3).includes(name));
   fresh = named.filter((name) => !names.includes(name)).length;
-}, 60_000);
-afterAll(() => service.close());
-
-beforeEach(async () => {
   u = user(service.url, service.key);
-  const bought = await u.run(
-    asTyped`${SALES} ${names.flatMap((name) => ["--name", name])} --yes -o own.csv`,
-  );
-  expect(bought.code, bought.stderr).toBe(0);
+  await u.ran(asTyped`${SALES} ${names.flatMap((name) => ["--name", name])} --yes -o own.csv`);
   expect(ids("own.csv")).toHaveLength(all.length - fresh);
+  owner = u;
+}, 60_000);
+
+beforeEach(() => {
+  u = copyOf(owner);
 });
 
 test("only who is new is paid for, and the file, the receipt and the run hold everybody", async () => {
@@ -67,13 +64,13 @@ test("only who is new is paid for, and the file, the receipt and the run hold ev
   const receipt = JSON.parse(u.read("r.json"));
   expect(receipt).toMatchObject({ distinct: all.length, complete: true, credits });
   expect(receipt.reused + receipt.received - receipt.duplicates).toBe(all.length);
-  expect((await u.run(["runs", "export", "last", "-o", "again.csv"])).code).toBe(0);
+  await u.ran(["runs", "export", "last", "-o", "again.csv"]);
   expect(u.read("again.csv")).toBe(u.read("sales.csv"));
-  expect(JSON.parse((await u.run(["runs", "list", "--json"])).stdout)[0]).toMatchObject({
+  expect((await u.json(["runs", "list", "--json"]))[0]).toMatchObject({
     rows: receipt.received + receipt.reused,
   });
   // Nobody's newest record is one that was only taken along.
-  const spend = JSON.parse((await u.run(["owned", "--json"])).stdout);
+  const spend = await u.json(["owned", "--json"]);
   expect(JSON.stringify(spend)).toContain(String(all.length));
 });
 
@@ -86,7 +83,7 @@ test("a limit that bounds nothing changes nothing of it", async () => {
 });
 
 test("where all are owned nothing is paid, at every door", async () => {
-  expect((await u.run([...SALES, "--new-only", "--yes", "-o", "few.csv"])).code).toBe(0);
+  await u.ran([...SALES, "--new-only", "--yes", "-o", "few.csv"]);
   const jobs = u.file("jobs.jsonc");
   mkdirSync(dirname(jobs), { recursive: true });
   const sales = {
@@ -112,7 +109,7 @@ test("where all are owned nothing is paid, at every door", async () => {
   const narrower = await u.run([...SALES, "--country", country, "--yes", "-o", "narrower.csv"]);
   expect(narrower.stderr).toContain("Exported 0 new profiles and ");
   expect(narrower.stderr).not.toContain("hint:");
-  const quote = JSON.parse((await u.run([...SALES, "--dry-run", "--json"])).stdout);
+  const quote = await u.json([...SALES, "--dry-run", "--json"]);
   expect(quote).toMatchObject({ credits: 0, owned: all.length, paid_again: 0 });
   const [again, credits] = await paid(() =>
     u.run([...SALES, "--again", "--yes", "-o", "anew.csv"]),
@@ -120,27 +117,6 @@ test("where all are owned nothing is paid, at every door", async () => {
   expect(again.code, again.stderr).toBe(0);
   expect(credits).toBe(all.length);
 });
-
-long(
-  "killed at any step and run again: the same file, and nobody twice",
-  async () => {
-    const argv = [...SALES, "--yes", "--base-url", service.url, "-o", "sales.csv"];
-    for (const step of [10, 20, 30]) {
-      const me = user(service.url, service.key);
-      u = me;
-      await me.run(asTyped`${SALES} ${names.flatMap((name) => ["--name", name])} --yes -o own.csv`);
-      const [again, credits] = await paid(async () => {
-        const killed = await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });
-        expect(killed.code).toBe(137);
-        return spawnUser(me, [...argv, "--overwrite"]);
-      });
-      expect({ step, code: again.code, stderr: again.stderr }).toMatchObject({ step, code: 0 });
-      expect({ step, ids: ids("sales.csv") }).toEqual({ step, ids: all });
-      expect(credits).toBeLessThanOrEqual(Math.ceil(fresh * 1.1) + 2);
-    }
-  },
-  300_000,
-);
 
 test("a person is asked for the price of the new ones", async () => {
   const asked = await u.run([...SALES, "-o", "asked.csv"], {
@@ -164,9 +140,7 @@ describe("a limit makes nothing dearer: who is owned comes first within it", () 
     expect(ids("five.csv")).toHaveLength(5);
     expect(ids("own.csv")).toEqual(expect.arrayContaining(ids("five.csv")));
 
-    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "n.csv"])).toMatchObject({
-      code: 0,
-    });
+    await u.ends(0, [...SALES, "--new-only", "--yes", "-o", "n.csv"]);
     const [again, cost] = await paid(() => u.run([...five, "--overwrite"]));
     expect([again.code, cost], again.stderr).toEqual([0, 0]);
     expect(ids("five.csv")).toHaveLength(5);
@@ -203,21 +177,6 @@ describe("a limit makes nothing dearer: who is owned comes first within it", () 
     );
     expect([bought.failed, price], bought.text).toEqual([false, 1]);
   });
-
-  test("stopped half-way, the same command goes on with it, and nobody is written beyond the limit", async () => {
-    const most = `${all.length - 1}`;
-    const argv = [...SALES, "--limit", most, "--yes", "-o", "most.csv"];
-    const killed = await spawnUser(u, [...argv, "--base-url", service.url], {
-      HEADCOUNT_FAILPOINT: "20",
-    });
-    expect(killed.code).toBe(137);
-    const [ran] = await paid(() => u.run([...argv, "--overwrite"]));
-    expect(ran.code, ran.stderr).toBe(0);
-    expect(ids("most.csv")).toHaveLength(all.length - 1);
-    const whole = await u.run([...SALES, "--yes", "-o", "whole.csv"]);
-    expect(whole.code, whole.stderr).toBe(0);
-    expect(ids("whole.csv")).toEqual(all);
-  });
 });
 
 describe("a search that stopped, and whose rest came to be owned by others", () => {
@@ -229,7 +188,7 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
     const [, hint = "", id = ""] =
       /headcount (resume (\S+) --max-credits \d+) buys the other/.exec(ran.stderr) ?? [];
     stopped = { hint, id };
-    expect((await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).code).toBe(0);
+    await u.ran([...SALES, "--new-only", "--yes", "-o", "others.csv"]);
   });
 
   test("is not gone on with, and the command that it names writes all for nothing", async () => {
@@ -266,9 +225,9 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
 
   test("and the others are new to a part: they are what the command buys", async () => {
     u = user(service.url, service.key);
-    expect((await u.run([...SALES, "--max-credits", "10", "-o", "some.csv"])).code).toBe(0);
+    await u.ran([...SALES, "--max-credits", "10", "-o", "some.csv"]);
     const some = names.slice(20, 60).flatMap((name) => ["--name", name]);
-    expect((await u.run([...SALES, ...some, "--yes", "-o", "part.csv"])).code).toBe(0);
+    await u.ran([...SALES, ...some, "--yes", "-o", "part.csv"]);
     const [id = ""] = runIds(u);
     const [ran, credits] = await paid(() => u.run(["resume", id, "--max-credits", "5000"]));
     expect([ran.code, credits], ran.stderr).toEqual([2, 0]);
@@ -308,9 +267,9 @@ test.each([["--max-credits 2", 2]])(
       writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...said, ...own } } }));
     };
     job({ max_credits: 2 });
-    const held = await u.run(["jobs", "run", "x", "--file", "jobs.json"]);
-    expect(held.code, held.stderr).toBe(5);
-    expect(held.stderr).toMatch(
+    await u.ends(
+      5,
+      ["jobs", "run", "x", "--file", "jobs.json"],
       /hint: with "with_owned" and "max_credits": \d+ in the job, headcount jobs run x --file \S+ goes/,
     );
     const [whole, cost] = await paid(() => u.run(raised.split(" ")));
@@ -318,7 +277,7 @@ test.each([["--max-credits 2", 2]])(
     expect(cost).toBeLessThanOrEqual(fresh + 2);
     expect(ids("a.csv")).toEqual(all);
     job({ with_owned: true, max_credits: 0 });
-    expect(await u.run(["jobs", "run", "x", "--file", "jobs.json"])).toMatchObject({ code: 0 });
+    await u.ran(["jobs", "run", "x", "--file", "jobs.json"]);
     expect(ids("job.csv")).toEqual(all);
   },
 );
@@ -338,10 +297,10 @@ test("who said --again pays for all, and going on does so too", async () => {
 
 test("who was forgotten makes nobody else be paid for again, and is not bought", async () => {
   u = user(service.url, service.key);
-  expect((await u.run([...SALES, "--limit", "5", "--yes", "-o", "few.csv"])).code).toBe(0);
-  expect((await u.run([...SALES, "--new-only", "--yes", "-o", "all.csv"])).code).toBe(0);
+  await u.ran([...SALES, "--limit", "5", "--yes", "-o", "few.csv"]);
+  await u.ran([...SALES, "--new-only", "--yes", "-o", "all.csv"]);
   const [{ id = "", network_url: address = "" } = {}] = readCsv(u.read("all.csv"));
-  expect((await u.run(["forget", address, "--yes"])).code).toBe(0);
+  await u.ran(["forget", address, "--yes"]);
   const [ran, credits] = await paid(() => u.run([...SALES, "--yes", "-o", "left.csv"]));
   expect([ran.code, credits], ran.stderr).toEqual([0, 0]);
   expect(ran.stderr).toContain("1 person of the segment, whom you forgot, is not bought\n");
@@ -358,10 +317,8 @@ describe("the same command, after others bought whom its unfinished run lacks", 
 
   beforeEach(async () => {
     u = user(service.url, service.key);
-    expect(await u.run([...CUT, "10"])).toMatchObject({ code: 5 });
-    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({
-      code: 0,
-    });
+    await u.ends(5, [...CUT, "10"]);
+    await u.ends(0, [...SALES, "--new-only", "--yes", "-o", "others.csv"]);
   });
 
   test("begins anew, and pays for nobody again; its quote says so", async () => {
@@ -385,10 +342,8 @@ describe("the same command, after others bought whom its unfinished run lacks", 
       writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: { ...job, max_credits } } }));
     u = user(service.url, service.key);
     write(10);
-    expect(await u.run(["jobs", "run", "x", "--file", "jobs.json"])).toMatchObject({ code: 5 });
-    expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({
-      code: 0,
-    });
+    await u.ends(5, ["jobs", "run", "x", "--file", "jobs.json"]);
+    await u.ends(0, [...SALES, "--new-only", "--yes", "-o", "others.csv"]);
     write(all.length);
     await wholeFor(["jobs", "run", "x", "--file", "jobs.json"], 0);
   });
@@ -396,12 +351,8 @@ describe("the same command, after others bought whom its unfinished run lacks", 
 
 test("what is owned whole is written whole under any cap, whatever an earlier run holds of it under its own", async () => {
   u = user(service.url, service.key);
-  expect(await u.run([...SALES, "--max-credits", "5", "-o", "five.csv"])).toMatchObject({
-    code: 0,
-  });
-  expect(await u.run([...SALES, "--new-only", "--yes", "-o", "others.csv"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, [...SALES, "--max-credits", "5", "-o", "five.csv"]);
+  await u.ends(0, [...SALES, "--new-only", "--yes", "-o", "others.csv"]);
   for (const cap of ["0", "5", "7"]) {
     const [ran, credits] = await paid(() =>
       u.run([...SALES, "--max-credits", cap, "-o", `${cap}.csv`]),
@@ -414,11 +365,9 @@ test("what is owned whole is written whole under any cap, whatever an earlier ru
 test("who was forgotten is not bought again with the rest of what a finished run held", async () => {
   u = user(service.url, service.key);
   const some = all.length - 3;
-  expect((await u.run([...SALES, "--limit", String(some), "--yes", "-o", "most.csv"])).code).toBe(
-    0,
-  );
+  await u.ran([...SALES, "--limit", String(some), "--yes", "-o", "most.csv"]);
   for (const { id = "" } of readCsv(u.read("most.csv")).slice(0, 2)) {
-    expect((await u.run(["forget", id, "--yes"])).code).toBe(0);
+    await u.ran(["forget", id, "--yes"]);
   }
   const [ran, credits] = await paid(() => u.run([...SALES, "--yes", "-o", "whole.csv"]));
   expect([ran.code, credits], ran.stderr).toEqual([0, 3]);

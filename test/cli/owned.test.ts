@@ -1,16 +1,12 @@
 import { utimesSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseExact } from "../../src/shared/rows/values.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { type User, user } from "../support/export.ts";
 import { noticesIn } from "../support/notices.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 500, credits: 10_000 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 500, credits: 10_000 });
 
 /** Somebody who bought two segments that overlap. */
 async function buyer(): Promise<User> {
@@ -29,8 +25,7 @@ async function buyer(): Promise<User> {
       "many.ndjson",
     ],
   ]) {
-    const { code, stderr } = await me.run(argv);
-    expect(code, stderr).toBe(0);
+    await me.ran(argv);
   }
   return me;
 }
@@ -63,11 +58,10 @@ describe("headcount owned", () => {
     const me = await buyer();
     const bought = lines(me.read("sales.ndjson"));
     const gone = { env: { HEADCOUNT_API_KEY: "" } };
-    const { code, stdout, stderr } = await me.run(
+    const { stdout } = await me.ran(
       ["owned", "export", "--department", "sales", "--format", "ndjson"],
       gone,
     );
-    expect(code, stderr).toBe(0);
     expect(
       lines(stdout)
         .map(({ id }) => id)
@@ -96,16 +90,12 @@ describe("headcount owned", () => {
       `https://www.${address}/?x=1`,
       address.slice(address.lastIndexOf("/") + 1),
     ]) {
-      const { code, stdout, stderr } = await me.run(["owned", "show", String(name), "--json"]);
-      expect(code, stderr).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({
+      expect(await me.json(["owned", "show", String(name), "--json"])).toMatchObject({
         record: { id: person.id },
         states: [{ changed: [] }],
       });
     }
-    const { code, stderr } = await me.run(["owned", "show", "nobody-at-all"]);
-    expect(code).toBe(6);
-    expect(stderr).toContain('nobody who is owned is "nobody-at-all"');
+    await me.ends(6, ["owned", "show", "nobody-at-all"], 'nobody who is owned is "nobody-at-all"');
   });
 
   test("takes in files that were bought elsewhere: as owned, at no price, once", async () => {
@@ -116,27 +106,31 @@ describe("headcount owned", () => {
     );
     utimesSync(me.file("old.csv"), new Date("2025-01-31"), new Date("2025-01-31"));
     for (let time = 0; time < 2; time++) {
-      const { code, stdout, stderr } = await me.run(["owned", "import", "old.csv", "--json"]);
-      expect(code, stderr).toBe(0);
-      expect(JSON.parse(stdout)).toEqual({ files: 1, rows: 2, new: time === 0 ? 2 : 0 });
+      expect(await me.json(["owned", "import", "old.csv", "--json"])).toEqual({
+        files: 1,
+        rows: 2,
+        new: time === 0 ? 2 : 0,
+      });
     }
-    const shown = JSON.parse((await me.run(["owned", "show", "p-old", "--json"])).stdout);
+    const shown = await me.json(["owned", "show", "p-old", "--json"]);
     expect(shown).toMatchObject({
       record: { name: "Ada", connections: 500, title: "=CEO" },
       purchases: [{ at: "2025-01-31T00:00:00.000Z", credits: 0 }],
     });
     writeFileSync(me.file("bad.csv"), "name\nAda\n");
-    const { code, stderr } = await me.run(["owned", "import", "old.csv", "bad.csv"]);
-    expect(code).toBe(2);
-    expect(stderr).toContain("bad.csv: record 1 has neither id nor network_url");
+    await me.ends(
+      2,
+      ["owned", "import", "old.csv", "bad.csv"],
+      "bad.csv: record 1 has neither id nor network_url",
+    );
   });
 
   test("what was bought stays owned when its run is removed, and after a rebuild", async () => {
     const me = await buyer();
-    const before = JSON.parse((await me.run(["owned", "--json"])).stdout);
-    expect((await me.run(["runs", "remove", "last", "--yes"])).code).toBe(0);
-    expect((await me.run(["owned", "rebuild"])).code).toBe(0);
-    expect(JSON.parse((await me.run(["owned", "--json"])).stdout)).toEqual(before);
+    const before = await me.json(["owned", "--json"]);
+    await me.ran(["runs", "remove", "last", "--yes"]);
+    await me.ran(["owned", "rebuild"]);
+    expect(await me.json(["owned", "--json"])).toEqual(before);
   });
 
   test("nothing bought is no failure", async () => {
@@ -163,19 +157,13 @@ describe("--owned", () => {
     const inSales = everybody.filter(({ department }) => department === "Sales");
     const counted = await me.run(["count", "--owned", "--department", "Sales"], gone);
     expect(counted, counted.stderr).toMatchObject({ code: 0, stdout: `${inSales.length}\n` });
-    const by = JSON.parse(
-      (await me.run(["count", "--owned", "--by", "country", "--json"], gone)).stdout,
-    );
+    const by = await me.json(["count", "--owned", "--by", "country", "--json"], gone);
     expect(by.count).toBe(everybody.length);
     expect(
       by.parts.reduce((sum: number, part: { count: number }) => sum + part.count, 0) +
         by.unexplained,
     ).toBe(everybody.length);
-    const written = await me.run(
-      ["owned", "export", "--department", "Sales", "-o", "owned.ndjson"],
-      gone,
-    );
-    expect(written.code, written.stderr).toBe(0);
+    await me.ran(["owned", "export", "--department", "Sales", "-o", "owned.ndjson"], gone);
     expect(
       lines(me.read("owned.ndjson"))
         .map(({ id }) => id)
@@ -222,8 +210,7 @@ describe("headcount sql", () => {
   ])("%s is refused and changes nothing", async (sql, message) => {
     const me = await buyer();
     const before = (await me.run(["owned", "--json"])).stdout;
-    const { code, stderr } = await me.run(["sql", sql]);
-    expect(code).toBe(2);
+    const { stderr } = await me.ends(2, ["sql", sql]);
     expect(stderr).toContain(message);
     expect((await me.run(["owned", "--json"])).stdout).toBe(before);
   });

@@ -24,14 +24,12 @@ const linesOf = (stderr: string): Line[] =>
 
 test("docs/reference/exit-codes.md: with --json every line of stderr is JSON, the error the last, and a cap is not raised by `next`", async () => {
   const buy = [...LEGAL, "--max-credits", "3", "--require-complete", "-o", "a.csv", "--json"];
-  const first = await u.run(buy);
-  expect(first.code).toBe(5);
+  const first = await u.ends(5, buy);
   expect(linesOf(first.stderr).at(-1)?.error).toMatchObject({ resumable: false, next: null });
 
   // The same again buys nothing and ends as before: a loop looks at `resumable`, not at 5.
   const before = await charged(service, CREDITS);
-  const again = await u.run(buy);
-  expect(again.code).toBe(5);
+  const again = await u.ends(5, buy);
   expect((await charged(service, CREDITS)) - before).toBe(0);
   const lines = linesOf(again.stderr);
   expect(lines.length).toBeGreaterThan(1);
@@ -40,9 +38,9 @@ test("docs/reference/exit-codes.md: with --json every line of stderr is JSON, th
 });
 
 test("docs/reference/troubleshooting.md: `runs show` says what bounded a file and who was left out", async () => {
-  const who = JSON.parse((await u.run([...LEGAL, "--limit", "5", "-y", "--json"])).stdout)[2];
+  const who = (await u.json([...LEGAL, "--limit", "5", "-y", "--json"]))[2];
   await u.run(["suppress", "add", String(who.network_url)]);
-  expect((await u.run([...LEGAL, "--limit", "11", "-y", "-o", "b.csv"])).code).toBe(0);
+  await u.ran([...LEGAL, "--limit", "11", "-y", "-o", "b.csv"]);
 
   const { stdout } = await u.run(["runs", "show", "last"]);
   expect(stdout).toMatch(/^receipt\.bound\tlimit$/m);
@@ -59,8 +57,7 @@ test("docs/how-to/jobs.md: `jobs check` looks whether the connection of a job is
       jobs: { weekly: { ...job, connection: "work" }, own: { ...job, output: "d.csv" } },
     }),
   );
-  const checked = await u.run(["jobs", "check", "--file", "jobs.jsonc", "--json"]);
-  expect(checked.code).toBe(2);
+  const checked = await u.ends(2, ["jobs", "check", "--file", "jobs.jsonc", "--json"]);
   expect(JSON.parse(checked.stdout)).toMatchObject([
     {
       job: "weekly",
@@ -78,13 +75,13 @@ test("docs/how-to/move.md: runs and lists remember the whole path of their file"
   const there = { cwd: u.file("moved"), env: { HEADCOUNT_STATE_DIR: u.file("moved/state") } };
 
   const more = ["resume", "last", "--max-credits", "7", "-y"];
-  expect((await u.run(more, there)).code).toBe(0);
+  await u.ran(more, there);
   expect(readFileSync(u.file("list.csv"), "utf8").trimEnd().split("\n")).toHaveLength(8);
 
   const unknown = await u.run(["refresh", "list.csv", "--max-credits", "5", "-y"], there);
   expect(unknown.code).toBe(2);
   const beside = ["refresh", "list.csv", ...LEGAL.slice(1), "--dry-run"];
-  expect((await u.run(beside, there)).code).toBe(0);
+  await u.ran(beside, there);
 });
 
 test("no page installs a package of our name from a registry: nobody has published one", () => {

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { countedBy } from "../support/counted-engine.ts";
-import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
+import { charged, copyOf, readCsv, runIds, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // Whoever is owned already and would be paid for again: that is said before, at every door, and costs no call more.
 
@@ -12,37 +12,37 @@ const CREDITS = 100_000;
 const SALES = ["search", "--department", "Sales"];
 const SAID = /warning: (up to |about )?([\d,]+) of the ([\d,]+) to buy (is|are) yours already/;
 
-let service: TestService;
+const service = testService({
+  people: 2_000,
+  credits: CREDITS,
+  // A sketch tells the others apart, and nobody is paid for again: test/cli/sketched.test.ts.
+  sketches: false,
+  wrapEngine: countedBy(() => counts++),
+});
 let counts = 0;
+/** Who owns a part of the segment. */
+let owner: User;
+/** The same, of each test. */
 let u: User;
 let owned: number;
 let all: number;
 
 beforeAll(async () => {
-  service = await startTestService({
-    people: 2_000,
-    credits: CREDITS,
-    // A sketch tells the others apart, and nobody is paid for again: test/cli/sketched.test.ts.
-    sketches: false,
-    wrapEngine: countedBy(() => counts++),
-  });
-}, 60_000);
-afterAll(() => service.close());
-
-beforeEach(async () => {
-  u = user(service.url, service.key);
-  const bought = await u.run([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"]);
-  expect(bought.code, bought.stderr).toBe(0);
+  owner = user(service.url, service.key);
+  const bought = await owner.ran([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"]);
   expect(bought.stderr).not.toContain("yours already");
-  owned = readCsv(u.read("own.csv")).length;
-  all = JSON.parse((await u.run(["count", "--department", "Sales", "--json"])).stdout).count;
+  owned = readCsv(owner.read("own.csv")).length;
+  all = (await owner.json(["count", "--department", "Sales", "--json"])).count;
   expect(all).toBeGreaterThan(owned);
+});
+beforeEach(() => {
+  u = copyOf(owner);
 });
 
 long("an unattended search says it too, by few free counts", async () => {
   const other = user(service.url, service.key);
   counts = 0;
-  expect((await other.run([...SALES, "--max-credits", "5000", "-o", "plain.csv"])).code).toBe(0);
+  await other.ran([...SALES, "--max-credits", "5000", "-o", "plain.csv"]);
   const usual = counts;
   for (const [agreed, name] of [
     [["--max-credits", "5000"], "cap.csv"],
@@ -50,13 +50,11 @@ long("an unattended search says it too, by few free counts", async () => {
     [["--yes", "--quiet"], "quiet.csv"],
   ] as const) {
     u = user(service.url, service.key);
-    expect(
-      (await u.run([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"])).code,
-    ).toBe(0);
+    await u.ran([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"]);
     counts = 0;
-    const ran = await u.run([...SALES, ...agreed, "-o", name]);
-    expect(ran.code, ran.stderr).toBe(0);
-    expect(ran.stderr).toContain(
+    await u.ends(
+      0,
+      [...SALES, ...agreed, "-o", name],
       `warning: ${owned} of the ${all} to buy are yours already and would be paid for again; --new-only buys only the others for `,
     );
     expect(counts).toBeLessThanOrEqual(usual + 10);
@@ -70,38 +68,33 @@ test("bounded, it says how many at most; what a run of the same request holds is
   );
   expect(few.stderr).toContain("--new-only buys only new people for 10 credits");
   const before = await charged(service, CREDITS);
-  const same = await u.run([...SALES, "--limit", "10", "--yes", "-o", "same.csv"]);
-  expect(same.code, same.stderr).toBe(0);
+  const same = await u.ran([...SALES, "--limit", "10", "--yes", "-o", "same.csv"]);
   expect(same.stderr).not.toContain("yours already");
   expect(await charged(service, CREDITS)).toBe(before);
   // Wanted anew, or only who is new: there is nothing to tell.
   for (const option of ["--again", "--new-only"]) {
-    const ran = await u.run([...SALES, "--limit", "10", "--yes", option, "-o", `${option}.csv`]);
-    expect(ran.code, ran.stderr).toBe(0);
+    const ran = await u.ran([...SALES, "--limit", "10", "--yes", option, "-o", `${option}.csv`]);
     expect(ran.stderr).not.toMatch(SAID);
   }
 });
 
 test("a run that goes on with a higher cap says it of those who came to be yours by another", async () => {
   const few = ["search", "--department", "Legal", "--per-page", "20"];
-  expect((await u.run([...few, "--max-credits", "10", "-o", "some.csv"])).code).toBe(0);
-  const alone = await u.run(["resume", "last", "--max-credits", "12"]);
-  expect(alone.code, alone.stderr).toBe(0);
+  await u.ran([...few, "--max-credits", "10", "-o", "some.csv"]);
+  const alone = await u.ran(["resume", "last", "--max-credits", "12"]);
   expect(alone.stderr).not.toContain("yours already");
   const id = runIds(u).at(-1) ?? "";
-  expect(
-    (await u.run([...few, "--new-only", "--limit", "10", "--yes", "-o", "others.csv"])).code,
-  ).toBe(0);
+  await u.ran([...few, "--new-only", "--limit", "10", "--yes", "-o", "others.csv"]);
   // The same search would buy the new people alone.
-  const refused = await u.run(["resume", id, "--max-credits", "20"]);
-  expect(refused.code, refused.stderr).toBe(2);
-  expect(refused.stderr).toContain(
+  await u.ends(
+    2,
+    ["resume", id, "--max-credits", "20"],
     "up to 8 of the 8 to buy are yours already and would be paid for again; --with-owned",
   );
   // Under a limit it would not, and neither does the run.
-  const on = await u.run(["resume", id, "--limit", "14", "--max-credits", "20"]);
-  expect(on.code, on.stderr).toBe(0);
-  expect(on.stderr).toContain(
+  await u.ends(
+    0,
+    ["resume", id, "--limit", "14", "--max-credits", "20"],
     "warning: up to 2 of the 2 to buy are yours already and would be paid for again; --new-only",
   );
 });
@@ -114,9 +107,7 @@ test("a dry run counts, and says the price of the others", async () => {
   expect(card).toMatch(
     new RegExp(`paid again +${owned} of the ${all} to buy are yours already\\n`),
   );
-  const narrowed = JSON.parse(
-    (await u.run([...SALES, "--new-only", "--dry-run", "--json"])).stdout,
-  );
+  const narrowed = await u.json([...SALES, "--new-only", "--dry-run", "--json"]);
   expect(narrowed.paid_again).toBe(0);
 });
 
@@ -144,15 +135,13 @@ test("employees of companies by address say it too, one and several", async () =
     owned: yours(slug),
     paid_again: yours(slug),
   });
-  const ran = await u.run(["employees", slug, "--max-credits", "500", "-o", "staff.csv"]);
-  expect(ran.code, ran.stderr).toBe(0);
+  const ran = await u.ran(["employees", slug, "--max-credits", "500", "-o", "staff.csv"]);
   expect(SAID.exec(ran.stderr)?.[2]).toBe(String(yours(slug)));
   const both = await u.run(["employees", slug, another, "--dry-run"]);
   expect(both.stdout).toMatch(
     /paid again +about \d+ of the \d+ to buy are yours already by your records/,
   );
-  const again = await u.run(["employees", slug, another, "--max-credits", "500", "-o", "both.csv"]);
-  expect(again.code, again.stderr).toBe(0);
+  const again = await u.ran(["employees", slug, another, "--max-credits", "500", "-o", "both.csv"]);
   expect(again.stderr).toMatch(SAID);
   expect(again.stderr).toContain("--new-only buys only the others");
 });
@@ -167,9 +156,9 @@ test("a job says it, by free counts", async () => {
     max_credits: 5_000,
   };
   writeFileSync(path, JSON.stringify({ jobs: { sales } }));
-  const ran = await u.run(["jobs", "run", "sales", "--file", "jobs.jsonc"]);
-  expect(ran.code, ran.stderr).toBe(0);
-  expect(ran.stderr).toContain(
+  await u.ends(
+    0,
+    ["jobs", "run", "sales", "--file", "jobs.jsonc"],
     `warning: ${owned} of the ${all} to buy are yours already and would be paid for again`,
   );
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { readCsv, seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
@@ -8,23 +8,19 @@ import {
   type PeopleOptions,
   startPeopleService,
 } from "../support/people-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 let counts = 0;
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({
-    people: 6_000,
-    credits: 100_000,
-    // Where sketches are given three calls do: test/cli/sketched.test.ts.
-    sketches: false,
-    onApp: (app) =>
-      app.addHook("onRequest", async ({ url }) => {
-        if (url.endsWith("/count")) counts++;
-      }),
-  });
+const service = testService({
+  people: 6_000,
+  credits: 100_000,
+  // Where sketches are given three calls do: test/cli/sketched.test.ts.
+  sketches: false,
+  onApp: (app) =>
+    app.addHook("onRequest", async ({ url }) => {
+      if (url.endsWith("/count")) counts++;
+    }),
 });
-afterAll(() => service.close());
 
 /** What was done is neither more than twice what was quoted nor less than a third of it. */
 function expectNear(quoted: number, done: number): void {
@@ -41,13 +37,11 @@ describe("free counts that a quote of --new-only tells are those that are made",
   long.for(Object.entries(histories))("%s", async ([, owned]) => {
     const me = user(service.url, service.key);
     const sales = ["search", "--department", "Sales"];
-    const had = await me.run([...sales, ...owned, "--yes", "-o", "own.csv"]);
-    expect(had.code, had.stderr).toBe(0);
+    await me.ran([...sales, ...owned, "--yes", "-o", "own.csv"]);
     const quote = await me.run([...sales, "--new-only", "--dry-run", "--json"]);
     const { new_only: told } = JSON.parse(quote.stdout);
     const before = counts;
-    const ran = await me.run(asTyped`${sales} --new-only --max-calls 20000 --yes -o new.csv`);
-    expect(ran.code, ran.stderr).toBe(0);
+    await me.ran(asTyped`${sales} --new-only --max-calls 20000 --yes -o new.csv`);
     expectNear(told.calls, counts - before);
   });
 });
@@ -61,26 +55,21 @@ test("where nobody is new, nobody is looked for: the calls that are allowed need
     expect((await me.run(["search", "--department", department, "--yes", "-o", output])).code).toBe(
       0,
     );
-  const ran = await me.run(
-    asTyped`search --department Sales --new-only --max-calls 60 --yes -o n.csv`,
-  );
-  expect(ran.code, ran.stderr).toBe(0);
+  await me.ran(asTyped`search --department Sales --new-only --max-calls 60 --yes -o n.csv`);
 });
 
 test("of several companies, nobody owned of whom is bought again, each is told as it is done, and what was counted so far", async () => {
   const me = user(service.url, service.key);
-  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.csv"])).code).toBe(
-    0,
-  );
+  await me.ran(["search", "--department", "Sales", "--yes", "-o", "sales.csv"]);
   const people = new Map<string, number>();
   for (const { company_network_url: at = "" } of readCsv(me.read("sales.csv")))
     if (at !== "") people.set(at, (people.get(at) ?? 0) + 1);
   const companies = [...people].sort(([, a], [, b]) => b - a).slice(3, 7);
   const own = user(service.url, service.key);
   const argv = asTyped`employees ${companies.map(([at]) => at)} --department Sales --max-credits 500`;
-  expect((await own.run([...argv, "--per-company", "1", "-o", "own.csv"])).code).toBe(0);
+  await own.ran([...argv, "--per-company", "1", "-o", "own.csv"]);
   const before = counts;
-  const quote = JSON.parse((await own.run([...argv, "--new-only", "--dry-run", "--json"])).stdout);
+  const quote = await own.json([...argv, "--new-only", "--dry-run", "--json"]);
   expectNear(quote.owned_calls, counts - before);
   const looked = counts;
   const ran = await own.run([...argv, "--new-only", "-o", "new.csv"]);
@@ -104,14 +93,17 @@ describe("free counts that a quote of refresh tells are those that are made", ()
     const foreign = await startPeopleService({ people, ...options });
     try {
       const me = user(foreign.url, foreign.key);
-      const had = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.csv"]);
-      expect(had.code, had.stderr).toBe(0);
+      await me.ran(["search", "--department", "Sales", "--yes", "-o", "sales.csv"]);
       foreign.options.people = crowd.week(people, { gone: 0.03, moved: 0.02, born: 0.03 });
       const quote = await me.run(["refresh", "sales.csv", "--dry-run", "--json"]);
       const { free_calls: quoted, credits_at_most: most } = JSON.parse(quote.stdout);
-      const ran = await me.run(["refresh", "sales.csv", "--max-credits", String(most), "--json"]);
-      expect(ran.code, ran.stderr).toBe(0);
-      const { free_calls: done, credits } = JSON.parse(ran.stdout);
+      const { free_calls: done, credits } = await me.json([
+        "refresh",
+        "sales.csv",
+        "--max-credits",
+        String(most),
+        "--json",
+      ]);
       expectNear(quoted, done);
       expect(credits).toBeLessThanOrEqual(most);
     } finally {

@@ -1,24 +1,26 @@
 import { writeFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { seeded, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
-import { onResponse, startTestService, type TestService } from "../support/service.ts";
+import { onResponse } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // What a quote says of requests and of their time is what the service then sees.
 
-let service: TestService;
+const PER_MINUTE = 20_000;
+const service = testService({
+  people: 4_000,
+  credits: 1_000_000,
+  sketches: false,
+  plan: { perMinute: PER_MINUTE, perDay: 10_000_000 },
+});
 let paid = 0;
 /** Slugs of companies by how many people they have. */
 let companies: string[];
-const PER_MINUTE = 20_000;
 
 beforeAll(async () => {
-  service = await startTestService({
-    ...{ people: 4_000, credits: 1_000_000, sketches: false },
-    plan: { perMinute: PER_MINUTE, perDay: 10_000_000 },
-  });
   onResponse.push(({ status, url }) => {
     if (status === 200 && PAID.test(url)) paid++;
   });
@@ -36,18 +38,14 @@ beforeAll(async () => {
   }
   companies = [...each].sort(([, a], [, b]) => b - a).map(([slug]) => slug);
 }, 60_000);
-afterAll(() => service.close());
 
 const PAID = /\/v1\/(person\/search|company\/(employees|enrich))|^\/people/;
 
 /** Quotes a command, runs it, and compares. */
 async function expectTrue(me: User, argv: readonly string[], sees: () => number = () => paid) {
-  const quoted = await me.run([...argv, "--dry-run", "--json"]);
-  expect(quoted.code, quoted.stderr).toBe(0);
-  const { requests } = JSON.parse(quoted.stdout);
+  const { requests } = await me.json([...argv, "--dry-run", "--json"]);
   const before = sees();
-  const ran = await me.run([...argv, "--yes", "--overwrite", "-o", "out.ndjson"]);
-  expect(ran.code, ran.stderr).toBe(0);
+  await me.ran([...argv, "--yes", "--overwrite", "-o", "out.ndjson"]);
   const done = sees() - before;
   expect(done, `${requests} requests quoted, ${done} made`).toBeGreaterThan(0);
   expect(requests / done, `${requests} requests quoted, ${done} made`).toBeLessThanOrEqual(1.5);
@@ -97,8 +95,7 @@ describe("requests that a quote tells are those that are made", () => {
     async () => {
       const me = user(service.url, service.key);
       const sales = ["search", "--department", "Sales"];
-      const had = await me.run(asTyped`${sales} --sample 300 --seed 5 --yes -o own.ndjson`);
-      expect(had.code, had.stderr).toBe(0);
+      await me.ran(asTyped`${sales} --sample 300 --seed 5 --yes -o own.ndjson`);
       expect(await expectTrue(me, [...sales, "--new-only"])).toBeGreaterThan(10);
     },
     60_000,
@@ -107,7 +104,7 @@ describe("requests that a quote tells are those that are made", () => {
   test("the rest of what was begun, behind the companies that are whole", async () => {
     const me = user(service.url, service.key);
     const argv = ["employees", ...companies.slice(0, 30).reverse(), "--per-page", "5"];
-    expect((await me.run([...argv, "--max-credits", "60", "-o", "out.ndjson"])).code).toBe(0);
+    await me.ran([...argv, "--max-credits", "60", "-o", "out.ndjson"]);
     await expectTrue(me, argv);
   });
 
@@ -124,11 +121,9 @@ describe("requests that a quote tells are those that are made", () => {
     };
     writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { them: job } }));
     const argv = ["jobs", "run", "them", "--file", "jobs.json"];
-    const quoted = await me.run([...argv, "--dry-run", "--json"]);
-    expect(quoted.code, quoted.stderr).toBe(0);
-    const [{ quote }] = JSON.parse(quoted.stdout);
+    const [{ quote }] = await me.json([...argv, "--dry-run", "--json"]);
     const before = paid;
-    expect((await me.run(argv)).code).toBe(0);
+    await me.ran(argv);
     expect(quote.requests).toBe(paid - before);
   });
 });
@@ -148,9 +143,6 @@ long("of a segment behind a wall that the account tells", async () => {
 
 test("a company that is not known is none to buy from when a run of others is gone on with", async () => {
   const me = user(service.url, service.key);
-  const bought = await me.run(asTyped`employees ${String(companies[20])} nobody-co --yes -o o.csv`);
-  expect(bought.code, bought.stderr).toBe(0);
-  const resumed = await me.run(["resume", "last"]);
-  expect(resumed.stderr).toContain("nothing to buy");
-  expect(resumed.code).toBe(0);
+  await me.ran(asTyped`employees ${String(companies[20])} nobody-co --yes -o o.csv`);
+  await me.ends(0, ["resume", "last"], "nothing to buy");
 });

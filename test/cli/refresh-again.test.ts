@@ -1,13 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import {
   Crowd,
   type PeopleOptions,
-  type PeopleService,
   personKey,
   startPeopleService,
 } from "../support/people-service.ts";
@@ -15,28 +14,19 @@ import {
 // Refreshes that meet what was there before: people who were written beside bought ones, a refresh that was stopped in the middle of its
 // purchase, one of another list at the same time.
 
-const running: PeopleService[] = [];
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.close();
-});
-
 /** Somebody who bought two lists that have people in common, a week ago. */
 async function twoLists(more: Partial<PeopleOptions> = {}) {
   const crowd = new Crowd(seeded(14), 0);
   const people = Array.from({ length: 600 }, () => crowd.born());
   const service = await startPeopleService({ people, ...more });
-  running.push(service);
+  onTestFinished(() => service.close());
   const me = user(service.url, service.key);
   for (const [list, ...filters] of [
     ["sales.ndjson", "--department", "Sales"],
     ["france.ndjson", "--country", "france"],
   ] as const) {
-    const { code, stderr } = await me.run(
-      asTyped`search ${filters} --new-only --yes -o bought.ndjson --overwrite`,
-    );
-    expect(code, stderr).toBe(0);
-    const all = await me.run(["owned", "export", ...filters, "-o", list]);
-    expect(all.code, all.stderr).toBe(0);
+    await me.ran(asTyped`search ${filters} --new-only --yes -o bought.ndjson --overwrite`);
+    await me.ran(["owned", "export", ...filters, "-o", list]);
   }
   const rowsBefore = service.rowsSold();
   service.options.people = crowd.week(people, { gone: 0.02, moved: 0, born: 0.2 });
@@ -71,8 +61,7 @@ long(
     expect(JSON.parse(refused.stderr.trim().split("\n").at(-1) ?? "").error.hint).toBe(
       `--max-credits ${left} finishes it first`,
     );
-    const { code, stdout, stderr } = await me.run([...argv, "--max-credits", left]);
-    expect(code, stderr).toBe(0);
+    const { stdout } = await me.ran([...argv, "--max-credits", left]);
     const now = service.rowsSold() - rowsBefore - first;
     expect(now).toBeGreaterThan(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -104,9 +93,7 @@ long(
     });
     expect(error.message).toContain(`${bought} profiles bought for ${bought} credits are kept`);
     rmSync(inTheWay, { recursive: true });
-    const { code, stdout, stderr } = await me.run(argv);
-    expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ credits: 0, bought: 0 });
+    expect(await me.json(argv)).toMatchObject({ credits: 0, bought: 0 });
     expect(service.rowsSold() - before).toBe(bought);
   },
 );
@@ -135,7 +122,7 @@ async function stoppable() {
   const born = Array.from({ length: 400 }, () => crowd.born());
   const people = born.filter(({ department }) => department === "Sales").slice(0, 60);
   const service = await startPeopleService({ people, maxPerPage: 10 });
-  running.push(service);
+  onTestFinished(() => service.close());
   const me = user(service.url, service.key);
   const stopped = async (argv: readonly string[]): Promise<void> => {
     let searches = 0;
@@ -171,8 +158,7 @@ test("a list's first refresh that was stopped: all are added by the one that fin
     writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { x: job } }));
     await stopped(argv);
     expect(existsSync(me.file("l.ndjson"))).toBe(false);
-    const { code, stderr } = await me.run(argv);
-    expect(code, stderr).toBe(0);
+    await me.ran(argv);
     for (const name of ["l.added.ndjson", ...(argv === list ? [] : ["handed"])])
       expect(readFileSync(me.file(name), "utf8").trim().split("\n")).toHaveLength(people.length);
     // The next one knows the list.
@@ -196,9 +182,7 @@ test("a first refresh that bought all, and whose proof failed: the next one adds
   expect([failed.code, service.sold.size], failed.stderr).toEqual([5, people.length]);
   service.options.before = () => undefined;
   service.options.people = people;
-  const { code, stdout, stderr } = await me.run(argv);
-  expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ added: people.length, credits: 0 });
+  expect(await me.json(argv)).toMatchObject({ added: people.length, credits: 0 });
 });
 
 test("who left between the purchase and its proof is not in the list, which is whole", async () => {
@@ -208,9 +192,10 @@ test("who left between the purchase and its proof is not in the list, which is w
       service.options.people = people.slice(1);
   };
   const argv = ["refresh", "--department", "Sales", "-o", "l.ndjson", "--max-credits", "70"];
-  const { code, stdout, stderr } = await me.run([...argv, "--json"]);
-  expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ added: people.length - 1, credits: people.length });
+  expect(await me.json([...argv, "--json"])).toMatchObject({
+    added: people.length - 1,
+    credits: people.length,
+  });
 });
 
 test("a file that somebody wrote to where a refresh was begun is not replaced", async () => {
@@ -223,20 +208,17 @@ test("a file that somebody wrote to where a refresh was begun is not replaced", 
     2,
     "mine",
   ]);
-  expect((await me.run([...argv, "--overwrite"])).code).toBe(0);
+  await me.ran([...argv, "--overwrite"]);
 });
 
 test("who was bought again by what was stopped is told by the refresh that finishes it", async () => {
   const { people, service, me, stopped } = await stoppable();
   service.options.people = people.slice(0, 20);
-  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "l.ndjson"])).code).toBe(
-    0,
-  );
+  await me.ran(["search", "--department", "Sales", "--yes", "-o", "l.ndjson"]);
   service.options.people = people;
   const argv = ["refresh", "l.ndjson", "--max-credits", "60", "--json"];
   await stopped(argv);
-  const { code, stdout, stderr } = await me.run(argv);
-  expect(code, stderr).toBe(0);
+  const { stdout, stderr } = await me.ran(argv);
   const again = service.rowsSold() - service.sold.size;
   expect(again).toBeGreaterThan(0);
   expect(JSON.parse(stdout)).toMatchObject({ added: 40, bought_again: again });
@@ -248,7 +230,7 @@ long(
   async () => {
     const { service, me } = await twoLists();
     const list = ["refresh", "sales.ndjson", "--department", "Sales"];
-    expect((await me.run([...list, "--max-credits", "500"])).code).toBe(0);
+    await me.ran([...list, "--max-credits", "500"]);
     const count = service.matching({ department: "Sales" }).length;
     const sold = service.rowsSold();
     const plan = await me.run([...list, "--again", "--dry-run", "--json"]);
@@ -257,14 +239,14 @@ long(
       credits_at_most: count,
       rebuy_credits: count,
     });
-    const dear = await me.run([...list, "--again", "--max-credits", String(count - 1)]);
-    expect(dear.code, dear.stderr).toBe(4);
-    expect(dear.stderr).toContain(`--max-credits ${count} buys it again`);
-    expect((await me.run([...list, "--again"])).code).toBe(2);
+    await me.ends(
+      4,
+      [...list, "--again", "--max-credits", String(count - 1)],
+      `--max-credits ${count} buys it again`,
+    );
+    await me.ends(2, [...list, "--again"]);
     expect(service.rowsSold()).toBe(sold);
-    const { code, stdout, stderr } = await me.run([...list, "--again", "--yes", "--json"]);
-    expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(await me.json([...list, "--again", "--yes", "--json"])).toMatchObject({
       added: 0,
       removed: 0,
       credits: count,
@@ -279,9 +261,9 @@ test("a price that nobody told, and that what was agreed to does not pay for, is
   Object.assign(service.options, { price: 2, tellsPrice: false });
   const count = service.matching({ country: "germany" }).length;
   const argv = ["refresh", "--country", "germany", "--again", "-o", "germany.ndjson", "--yes"];
-  const { code, stderr } = await me.run(argv);
-  expect(code, stderr).toBe(5);
-  expect(stderr).toMatch(
+  const { stderr } = await me.ends(
+    5,
+    argv,
     new RegExp(`a row costs 2 credits, which the account did not tell: \\d+ of ${count} rows came`),
   );
   expect(stderr).not.toContain("moved");
@@ -291,18 +273,13 @@ long(
   "a list of --with-owned holds those whom its run did not buy: they are neither added nor forgotten when they leave",
   async () => {
     const { service, me } = await twoLists();
-    const { code, stderr } = await me.run(
-      asTyped`search --department Sales --with-owned --yes -o all.csv`,
-    );
-    expect(code, stderr).toBe(0);
+    await me.ran(asTyped`search --department Sales --with-owned --yes -o all.csv`);
     const before = service.matching({ department: "Sales" });
     const people = service.options.people.filter(
       (human) => personKey(human) !== personKey(before[0] ?? human),
     );
     service.options.people = people;
-    const refreshed = await me.run(["refresh", "all.csv", "--max-credits", "20", "--json"]);
-    expect(refreshed.code, refreshed.stderr).toBe(0);
-    expect(JSON.parse(refreshed.stdout)).toMatchObject({
+    expect(await me.json(["refresh", "all.csv", "--max-credits", "20", "--json"])).toMatchObject({
       count: before.length - 1,
       added: 0,
       removed: 1,

@@ -1,6 +1,6 @@
 import { lstatSync, symlinkSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { seeded, type User, user } from "../support/export.ts";
 import { expectFiles, inSales, keysIn, keysOf, rowsIn, without } from "../support/kept-list.ts";
@@ -9,15 +9,9 @@ import {
   Crowd,
   type Human,
   type PeopleOptions,
-  type PeopleService,
   personKey,
   startPeopleService,
 } from "../support/people-service.ts";
-
-const running: PeopleService[] = [];
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.close();
-});
 
 /** A service with a crowd, and somebody who bought its sales people. */
 async function bought(
@@ -34,10 +28,9 @@ async function bought(
     crowd.born(unemployed ? { company_network_url: null } : {}),
   );
   const service = await startPeopleService({ people, ...options });
-  running.push(service);
+  onTestFinished(() => service.close());
   const me = user(service.url, service.key);
-  const { code, stderr } = await me.run(asTyped`search --department Sales --yes -o sales.ndjson`);
-  expect(code, stderr).toBe(0);
+  await me.ran(asTyped`search --department Sales --yes -o sales.ndjson`);
   return { crowd, people, service, me, before: people.filter(inSales) };
 }
 
@@ -46,7 +39,7 @@ const WEEK = { gone: 0.01, moved: 0.01, born: 0.01 };
 describe("headcount refresh", () => {
   test("a list, or a file beside it, that somebody changed stays, and nothing is spent", async () => {
     const { crowd, service, me, people } = await bought(300);
-    expect(await me.run(["refresh", "sales.ndjson"])).toMatchObject({ code: 0 });
+    await me.ran(["refresh", "sales.ndjson"]);
     service.options.people = crowd.week(people, { gone: 0.1, moved: 0.1, born: 0.1 });
     const sold = service.rowsSold();
     for (const name of ["sales.ndjson", "sales.added.ndjson"]) {
@@ -58,7 +51,7 @@ describe("headcount refresh", () => {
       expect([me.read(name), service.rowsSold()]).toEqual([`${before}{"mine":1}\n`, sold]);
       writeFileSync(me.file(name), before);
     }
-    expect(await me.run(["refresh", "sales.ndjson", "--yes"])).toMatchObject({ code: 0 });
+    await me.ran(["refresh", "sales.ndjson", "--yes"]);
   });
 
   long(
@@ -69,10 +62,9 @@ describe("headcount refresh", () => {
       service.options.people = crowd.week(people, WEEK);
       const now = service.matching({ department: "Sales" });
       const fresh = without(now, before).length;
-      const { code, stdout, stderr } = await me.run(
+      const { stdout, stderr } = await me.ran(
         asTyped`refresh sales.ndjson --max-credits 100 --json`,
       );
-      expect(code, stderr).toBe(0);
       expectFiles(me, before, now);
       const receipt = JSON.parse(stdout);
       const credits = service.rowsSold() - paid;
@@ -98,9 +90,7 @@ describe("headcount refresh", () => {
         for (const address of [filters.network_url ?? []].flat()) expect(owned).toContain(address);
       }
       // The next time nothing has changed: one look, no credits.
-      const again = await me.run(["refresh", "sales.ndjson", "--json"]);
-      expect(again.code, again.stderr).toBe(0);
-      expect(JSON.parse(again.stdout)).toMatchObject({
+      expect(await me.json(["refresh", "sales.ndjson", "--json"])).toMatchObject({
         added: 0,
         removed: 0,
         changed: 0,
@@ -118,8 +108,7 @@ describe("headcount refresh", () => {
     const { crowd, service, me, before, people } = await bought(1_500, options);
     service.options.people = crowd.week(people, { gone: 0.03, moved: 0.02, born: 0.03 });
     const now = service.matching({ department: "Sales" });
-    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "200"]);
-    expect(code, stderr).toBe(0);
+    await me.ran(["refresh", "sales.ndjson", "--max-credits", "200"]);
     expectFiles(me, before, now);
   });
 
@@ -132,11 +121,10 @@ describe("headcount refresh", () => {
       const nobody = asTyped`
         --department Sales --title ${"nobody a"} --title ${"nobody b"} --title ${"nobody c"}
       `;
-      const { code, stdout, stderr } = await me.run(
-        asTyped`refresh ${nobody} -o none.ndjson --min-rows 0 --max-calls 4 --json`,
-      );
-      expect(code, stderr).toBe(0);
-      expect(JSON.parse(stdout).free_calls).toBe(counts() - before);
+      expect(
+        (await me.json(asTyped`refresh ${nobody} -o none.ndjson --min-rows 0 --max-calls 4 --json`))
+          .free_calls,
+      ).toBe(counts() - before);
       expect(counts() - before).toBeLessThanOrEqual(4);
     },
   );
@@ -149,8 +137,7 @@ describe("headcount refresh", () => {
     );
     const came = { ...(other as Human), id: "h-new" };
     service.options.people = [...people.filter((human) => human !== left), came];
-    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "60"]);
-    expect(code, stderr).toBe(0);
+    await me.ran(["refresh", "sales.ndjson", "--max-credits", "60"]);
     expectFiles(me, before, service.matching({ department: "Sales" }));
   });
 
@@ -162,10 +149,7 @@ describe("headcount refresh", () => {
       personKey(human) === personKey(renamed as Human) ? { ...human, name: "zz somebody" } : human,
     );
     const fresh = service.matching({ department: "Sales" }).length - before.length;
-    const { code, stderr } = await me.run(
-      asTyped`refresh sales.ndjson --max-credits ${fresh + 10}`,
-    );
-    expect(code, stderr).toBe(0);
+    const { stderr } = await me.ran(asTyped`refresh sales.ndjson --max-credits ${fresh + 10}`);
     expectFiles(me, before, service.matching({ department: "Sales" }));
     expect(keysIn(me, "sales.changed.ndjson")).toContain(personKey(renamed as Human));
     expect(stderr).toMatch(/; \d+ of those bought (was|were) yours already/);
@@ -203,8 +187,7 @@ describe("headcount refresh", () => {
       const { credits_at_most: most } = JSON.parse(quote.stdout);
       expect(most).toBeLessThanOrEqual(5);
       const sold = service.rowsSold();
-      const { code, stderr } = await me.run(door(most, me));
-      expect(code, stderr).toBe(0);
+      await me.ran(door(most, me));
       expect(service.rowsSold() - sold).toBeLessThanOrEqual(most);
       expectFiles(me, before, service.matching({ department: "Sales" }));
     },
@@ -231,11 +214,12 @@ describe("headcount refresh", () => {
     });
     expect(moved.length).toBeGreaterThan(5);
     const paid = service.rowsSold();
-    const unasked = await me.run(["refresh", "sales.ndjson"]);
-    expect(unasked.code, unasked.stderr).toBe(0);
-    expect(unasked.stderr).toContain("0 removed, changes not looked for (--verify-fields);");
-    const found = await me.run(asTyped`refresh sales.ndjson --verify-fields title,company --json`);
-    expect(found.code, found.stderr).toBe(0);
+    await me.ends(
+      0,
+      ["refresh", "sales.ndjson"],
+      "0 removed, changes not looked for (--verify-fields);",
+    );
+    const found = await me.ran(asTyped`refresh sales.ndjson --verify-fields title,company --json`);
     expect(keysIn(me, "sales.changed.ndjson")).toEqual(keysOf(moved));
     expect(JSON.parse(found.stdout)).toMatchObject({
       added: 0,
@@ -252,8 +236,7 @@ describe("headcount refresh", () => {
       refresh sales.ndjson --verify-fields title,company --buy-changed --max-credits 100
       --json
     `;
-    const again = await me.run(argv);
-    expect(again.code, again.stderr).toBe(0);
+    await me.ran(argv);
     expect(service.rowsSold() - paid).toBe(moved.length);
     const rows = new Map(rowsIn(me, "sales.ndjson").map((human) => [personKey(human), human]));
     for (const human of moved)
@@ -285,11 +268,9 @@ describe("headcount refresh", () => {
   test("what somebody else bought of the segment meanwhile is added at 0 credits", async () => {
     const { crowd, service, me, before, people } = await bought(800, { seed: 3 });
     service.options.people = crowd.week(people, { gone: 0, moved: 0, born: 0.05 });
-    const everybody = await me.run(["search", "--all", "--yes", "-o", "all.ndjson"]);
-    expect(everybody.code, everybody.stderr).toBe(0);
+    await me.ran(["search", "--all", "--yes", "-o", "all.ndjson"]);
     const paid = service.rowsSold();
-    const { code, stderr } = await me.run(["refresh", "sales.ndjson"]);
-    expect(code, stderr).toBe(0);
+    await me.ran(["refresh", "sales.ndjson"]);
     expectFiles(me, before, service.matching({ department: "Sales" }));
     expect(service.rowsSold()).toBe(paid);
   });
@@ -299,16 +280,12 @@ describe("headcount refresh", () => {
     service.options.people = crowd.week(people, WEEK);
     const paid = service.rowsSold();
     const from = service.asked.length;
-    const dry = await me.run(["refresh", "sales.ndjson", "--dry-run", "--json"]);
-    expect(dry.code, dry.stderr).toBe(0);
-    expect(JSON.parse(dry.stdout)).toMatchObject({
+    expect(await me.json(["refresh", "sales.ndjson", "--dry-run", "--json"])).toMatchObject({
       count: service.matching({ department: "Sales" }).length,
     });
     const declined = await me.run(["refresh", "sales.ndjson"], { tty: true, answers: ["n"] });
     expect(declined.code).toBe(10);
-    const nobody = await me.run(["refresh", "sales.ndjson"]);
-    expect(nobody.code).toBe(2);
-    expect(nobody.stderr).toContain("there is no terminal to ask at");
+    await me.ends(2, ["refresh", "sales.ndjson"], "there is no terminal to ask at");
     for (const { filters } of service.asked.slice(from)) {
       expect(Object.keys(filters).filter((key) => key !== "network_url")).toEqual(["department"]);
     }
@@ -321,11 +298,8 @@ describe("headcount refresh", () => {
     const from = service.asked.length;
     const dry = await me.run([...some, "--dry-run"]);
     expect(dry.stderr).toContain("Atlantis");
-    const ran = await me.run([...some, "--max-credits", "300", "-o", "some.csv", "--json"]);
-    expect(ran.code, ran.stderr).toBe(0);
-    expect(ran.stderr).toContain("Atlantis");
-    const again = await me.run(["refresh", "some.csv", "--max-credits", "5"]);
-    expect(again.code, again.stderr).toBe(0);
+    await me.ends(0, [...some, "--max-credits", "300", "-o", "some.csv", "--json"], "Atlantis");
+    const again = await me.ran(["refresh", "some.csv", "--max-credits", "5"]);
     // It had somebody when it began.
     expect(again.stderr).not.toContain("Atlantis");
     expect(service.asked.length).toBeGreaterThan(from);
@@ -342,15 +316,16 @@ describe("headcount refresh", () => {
         ["--max-credits", "3"],
         ["--max-credits", "500", "--max-calls", "50"],
       ]) {
-        const { code, stderr } = await me.run(["refresh", "sales.ndjson", ...cap]);
-        expect(code, stderr).toBe(4);
-        expect(stderr).toContain("nothing was spent");
-        expect(stderr).toContain(`buys the whole segment again for ${now} credits`);
-        expect(stderr).toMatch(/--max-(credits|calls) \d+ brings the list up to date/);
+        await me.ends(
+          4,
+          ["refresh", "sales.ndjson", ...cap],
+          "nothing was spent",
+          `buys the whole segment again for ${now} credits`,
+          /--max-(credits|calls) \d+ brings the list up to date/,
+        );
       }
       expect(service.rowsSold()).toBe(paid);
-      const anew = await me.run(asTyped`refresh sales.ndjson --again --max-credits ${now}`);
-      expect(anew.code, anew.stderr).toBe(0);
+      await me.ran(asTyped`refresh sales.ndjson --again --max-credits ${now}`);
       expect(service.rowsSold() - paid).toBe(now);
     },
   );
@@ -400,8 +375,7 @@ describe("a service whose counts cannot be relied on", () => {
           );
         else expect([5, 8], stderr).toContain(code);
         service.options.now = () => Date.now() + at * 1_000_000 + 400_000;
-        const settled = await me.run(argv);
-        expect(settled.code, settled.stderr).toBe(0);
+        await me.ran(argv);
         expect(keysIn(me, "sales.ndjson")).toEqual(
           keysOf(service.matching({ department: "Sales" })),
         );
@@ -419,11 +393,13 @@ describe("a service whose counts cannot be relied on", () => {
       if (++calls === 12) service.options.version = "v3";
     };
     const paid = service.rowsSold();
-    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "100"]);
-    expect(code, stderr).toBe(5);
-    expect(stderr).toContain("changed its dataset from v2 to v3");
+    await me.ends(
+      5,
+      ["refresh", "sales.ndjson", "--max-credits", "100"],
+      "changed its dataset from v2 to v3",
+    );
     expect(service.rowsSold()).toBe(paid);
-    expect((await me.run(["refresh", "sales.ndjson", "--max-credits", "100"])).code).toBe(0);
+    await me.ran(["refresh", "sales.ndjson", "--max-credits", "100"]);
   });
 });
 
@@ -451,8 +427,7 @@ describe("before anything is spent", () => {
   test("through a symbolic link the list is the same one", async () => {
     const { me, before } = await bought(300, { seed: 13 });
     symlinkSync(me.file("sales.ndjson"), me.file("link.ndjson"));
-    const { code, stderr } = await me.run(["refresh", "link.ndjson"]);
-    expect(code, stderr).toBe(0);
+    await me.ran(["refresh", "link.ndjson"]);
     expect(lstatSync(me.file("link.ndjson")).isSymbolicLink()).toBe(true);
     expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
     expect(keysIn(me, "sales.added.ndjson")).toEqual([]);
@@ -498,8 +473,7 @@ long(
       env: { NO_COLOR: "1" },
     });
     expect([asked.code, declined.code, service.sold.size]).toEqual([2, 10, sold]);
-    const { code, stderr } = await me.run(argv);
-    expect(code, stderr).toBe(0);
+    await me.ran(argv);
     expectFiles(me, before, service.matching({ department: "Sales" }));
     for (const human of without(service.matching({ department: "Sales" }), before)) {
       expect(service.sold.get(personKey(human))).toBe(1);
@@ -510,41 +484,42 @@ long(
 describe("what a list is", () => {
   test("a run, a file nobody wrote with filters beside it, filters alone; what is not owned is said", async () => {
     const { service, me, before } = await bought(400, { seed: 10 });
-    const run = JSON.parse((await me.run(["runs", "--json"])).stdout)[0].id;
-    const ofRun = await me.run(["refresh", run, "-o", "list.ndjson"]);
-    expect(ofRun.code, ofRun.stderr).toBe(0);
+    const run = (await me.json(["runs", "--json"]))[0].id;
+    await me.ran(["refresh", run, "-o", "list.ndjson"]);
     expect(keysIn(me, "list.ndjson")).toEqual(keysOf(before));
-    expect((await me.run(["refresh", "--department", "Sales", "-o", "list.ndjson"])).code).toBe(0);
-    const inTheWay = await me.run(asTyped`refresh --department Legal -o list.ndjson --yes`);
-    expect(inTheWay.code).toBe(2);
-    expect(inTheWay.stderr).toContain("list.ndjson exists");
+    await me.ran(["refresh", "--department", "Sales", "-o", "list.ndjson"]);
+    await me.ends(
+      2,
+      asTyped`refresh --department Legal -o list.ndjson --yes`,
+      "list.ndjson exists",
+    );
     expect((await me.run(["refresh", "nosuch.csv"])).stderr).toContain(
       "there is no file nosuch.csv",
     );
-    const other = await me.run(["refresh", "list.ndjson", "--department", "Legal"]);
-    expect(other.code).toBe(2);
-    expect(other.stderr).toContain("the filters beside it say");
+    await me.ends(
+      2,
+      ["refresh", "list.ndjson", "--department", "Legal"],
+      "the filters beside it say",
+    );
     writeFileSync(me.file("old.csv"), `id,network_url,name\nh-old,,Somebody Else\n`);
-    const unknown = await me.run(["refresh", "old.csv"]);
-    expect(unknown.code).toBe(2);
-    expect(unknown.stderr).toContain("no finished run wrote old.csv");
-    const foreign = await me.run(["refresh", "old.csv", "--department", "Sales"]);
-    expect(foreign.code).toBe(2);
-    expect(foreign.stderr).toContain("headcount owned import old.csv takes them in");
-    expect((await me.run(["owned", "import", "old.csv"])).code).toBe(0);
-    const taken = await me.run(["refresh", "old.csv", "--department", "Sales", "--json"]);
-    expect(taken.code, taken.stderr).toBe(0);
-    expect(JSON.parse(taken.stdout)).toMatchObject({
+    await me.ends(2, ["refresh", "old.csv"], "no finished run wrote old.csv");
+    await me.ends(
+      2,
+      ["refresh", "old.csv", "--department", "Sales"],
+      "headcount owned import old.csv takes them in",
+    );
+    await me.ran(["owned", "import", "old.csv"]);
+    expect(await me.json(["refresh", "old.csv", "--department", "Sales", "--json"])).toMatchObject({
       removed: 1,
       added: before.length,
       credits: 0,
     });
-    const byAddress = await me.run(
+    await me.ends(
+      2,
       asTyped`refresh --network-url ${String(before[0]?.network_url)} -o one.csv`,
+      "names its people by address",
     );
-    expect(byAddress.code).toBe(2);
-    expect(byAddress.stderr).toContain("names its people by address");
-    expect((await me.run(["refresh"])).code).toBe(2);
+    await me.ends(2, ["refresh"]);
     const table = await me.run(["refresh", "old.csv", "-o", "duckdb:x.duckdb#people"]);
     expect(table.stderr).toContain("refresh writes four files, and -o names a table");
     const drawn = await me.run(["refresh", "old.csv", "-o", "x.txt", "--format", "table"]);
@@ -559,35 +534,32 @@ describe("what a list is", () => {
       me.file("ids.csv"),
       "id,network_url,name\nh-old,https://people.example/in/old,Somebody Else\n",
     );
-    expect((await me.run(["owned", "import", "ids.csv"])).code).toBe(0);
+    await me.ran(["owned", "import", "ids.csv"]);
     writeFileSync(me.file("urls.csv"), "network_url\nhttps://people.example/in/old/\n");
-    const { code, stderr, stdout } = await me.run(
-      asTyped`refresh urls.csv --department Sales --json`,
-    );
-    expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ removed: 1, added: before.length, credits: 0 });
+    expect(await me.json(asTyped`refresh urls.csv --department Sales --json`)).toMatchObject({
+      removed: 1,
+      added: before.length,
+      credits: 0,
+    });
   });
 
   test("files in the way are not replaced; the columns and the format are those of the list", async () => {
     const { crowd, service, me, people } = await bought(400, { seed: 11 });
     const csv = asTyped`search --department Sales --yes -o list.csv --fields name,id,title --overwrite`;
-    expect((await me.run(csv)).code).toBe(0);
+    await me.ran(csv);
     writeFileSync(me.file("list.added.csv"), "mine");
-    const blocked = await me.run(["refresh", "list.csv", "--max-credits", "50"]);
-    expect(blocked.code).toBe(2);
+    await me.ends(2, ["refresh", "list.csv", "--max-credits", "50"]);
     expect(me.read("list.added.csv")).toBe("mine");
     service.options.people = crowd.week(people, { gone: 0.05, moved: 0, born: 0.05 });
-    const { code, stderr } = await me.run(asTyped`refresh list.csv --max-credits 50 --overwrite`);
-    expect(code, stderr).toBe(0);
+    await me.ran(asTyped`refresh list.csv --max-credits 50 --overwrite`);
     for (const name of ["list.csv", "list.added.csv", "list.removed.csv", "list.changed.csv"]) {
       expect(me.read(name).split("\n")[0]).toBe("name,id,title");
     }
     // They are its own now.
-    expect((await me.run(["refresh", "list.csv"])).code).toBe(0);
+    await me.ran(["refresh", "list.csv"]);
     const [shrunk, gone] = [me.read("list.csv"), me.read("list.removed.csv")];
     service.options.people = [];
-    const empty = await me.run(["refresh", "list.csv"]);
-    expect(empty.code).toBe(5);
+    await me.ends(5, ["refresh", "list.csv"]);
     expect(me.read("list.csv")).toBe(shrunk);
     expect(me.read("list.removed.csv")).toBe(gone);
   });
@@ -631,16 +603,14 @@ long(
                 born: 0.06,
               });
             } else if (step === "refresh") {
-              const { code, stderr } = await me.run(refresh);
-              expect(code, stderr).toBe(0);
+              await me.ran(refresh);
               sameUpToNamesakes(
                 rowsIn(me, "sales.ndjson"),
                 service.matching({ department: "Sales" }),
               );
             } else if (step === "search") {
               const argv = asTyped`search --country france --limit 20 --yes -o some.ndjson --overwrite`;
-              const { code, stderr } = await me.run(argv);
-              expect(code, stderr).toBe(0);
+              await me.ran(argv);
             } else if (step === "kill") {
               let calls = 0;
               await me.run(refresh, {
@@ -653,8 +623,7 @@ long(
               service.options.before = () => undefined;
             } else expect((await me.run(["owned", "rebuild"])).code).toBe(0);
           }
-          const { code, stderr } = await me.run(refresh);
-          expect(code, stderr).toBe(0);
+          await me.ran(refresh);
           const now = service.matching({ department: "Sales" });
           sameUpToNamesakes(rowsIn(me, "sales.ndjson"), now);
           const owned = await me.run(["owned", "export", "--format", "ndjson"]);

@@ -3,10 +3,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
-import { long } from "../support/long.ts";
 import { startTestService } from "../support/service.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
-import { spawnUser } from "../support/spawned.ts";
 
 const SALES = ["search", "--department", "Sales", "--per-page", "20"];
 const STOPPED = ["--max-credits", "60", "--require-complete"];
@@ -27,21 +25,19 @@ test("nothing to resume is said, and is no error", async () => {
 test("the one unfinished run by itself; one of several by name or a part of it; an unknown one is exit 2", async () => {
   await stopped("a.csv");
   // A part is no more wanted now than it was.
-  expect((await u.run(["resume", "--max-credits", "80"])).code).toBe(5);
+  await u.ends(5, ["resume", "--max-credits", "80"]);
   expect(visibleFiles(u)).toEqual([]);
-  expect((await u.run(["resume", "--max-credits", "900"])).code).toBe(0);
+  await u.ran(["resume", "--max-credits", "900"]);
   const all = readCsv(u.read("a.csv")).length;
   await stopped("b.csv");
   await stopped("c.csv");
-  const several = await u.run(["resume"]);
-  expect(several.code).toBe(2);
-  expect(several.stderr).toContain("2 runs are unfinished");
+  const several = await u.ends(2, ["resume"], "2 runs are unfinished");
   const last =
     runIds(u).find((id) => several.stderr.includes(`${id} (60 rows, ${u.file("c.csv")}`)) ?? "";
-  expect((await u.run(["resume", last.slice(-6)])).code).toBe(0);
+  await u.ran(["resume", last.slice(-6)]);
   expect(readCsv(u.read("c.csv")).length).toBe(all);
   expect(visibleFiles(u).sort()).toEqual(["a.csv", "c.csv"]);
-  expect(await u.run(["resume", "nonsense"])).toMatchObject({ code: 2 });
+  await u.ends(2, ["resume", "nonsense"]);
 });
 
 test("an export that stopped says so for scripts too: the very command that goes on, and whether one does", async () => {
@@ -55,7 +51,7 @@ test("an export that stopped says so for scripts too: the very command that goes
   const [, raised = ""] =
     /headcount (resume \S+ --limit \d+ --max-credits \d+)/.exec(capped.error.hint) ?? [];
   const all = await u.run(["count", "--department", "Sales"]);
-  expect((await u.run(raised.split(" "))).code).toBe(0);
+  await u.ran(raised.split(" "));
   expect(readCsv(u.read("a.csv"))).toHaveLength(Number(all.stdout));
   const few = await failed([...SALES, "--min-rows", "5000", "--yes", "-o", "few.csv"]);
   expect(few).toMatchObject({ code: 5, error: { resumable: false, next: null } });
@@ -73,9 +69,7 @@ test("what is proposed after a limit is what the balance pays for", async () => 
       some.stderr,
     ) ?? [];
   expect(command, some.stderr).not.toBe("");
-  const rest = await poor.run(command.split(" "));
-  expect(rest.code, rest.stderr).toBe(0);
-  expect(rest.stderr).toContain("the balance pays for none of the other");
+  await poor.ends(0, command.split(" "), "the balance pays for none of the other");
 });
 
 test("a limit that was given is lowered by no hint; where all is finished, the run that goes on under a higher one is named", async () => {
@@ -163,76 +157,15 @@ test("where its dataset is gone the same command says so once, begins anew, and 
       `warning: the dataset version was v0 and is \\S+: run ${id} is stale, and this begins anew; headcount runs export ${id}`,
     ),
   );
-  const fresh = await u.run([...same, "--max-credits", "70"]);
-  expect(fresh.code, fresh.stderr).toBe(0);
+  const fresh = await u.ran([...same, "--max-credits", "70"]);
   expect(fresh.stderr).not.toContain("stale");
   expect(readCsv(u.read("a.csv")).length).toBe(70);
   expect((await charged(service, CREDITS)) - before).toBe(70);
 });
 
-long(
-  "a page that was charged and not answered before an import is in the books, and no page that was not",
-  async () => {
-    const command = asTyped`search --department Sales --per-page 20 -o a.csv --overwrite`;
-    const sums = async () => {
-      const { settled, uncertain } = JSON.parse((await u.run(["spend", "--json"])).stdout).total;
-      return { settled, uncertain, charged: await charged(service, CREDITS) };
-    };
-    const seen = new Set(runIds(u));
-    let unanswered = 0;
-    for (let step = 19; step < 34; step += 2) {
-      const killed = [...command, "--max-credits", "60", "--again", "--base-url", service.url];
-      const before = await sums();
-      await spawnUser(u, killed, { HEADCOUNT_FAILPOINT: String(step) });
-      const [id = ""] = runIds(u).filter((name) => !seen.has(name));
-      seen.add(id);
-      const path = join(u.dir, "state", "runs", id, "plan.json");
-      writeFileSync(
-        path,
-        JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }),
-      );
-      await u.run(["resume", id, "--yes"]);
-      const after = await sums();
-      const [gone, told] = [after.charged - before.charged, after.settled - before.settled];
-      const [lost, booked] = [gone - told, after.uncertain - before.uncertain];
-      // A page without an answer counts whole: a balance that is read at once proves nothing of it.
-      expect([lost, 20], `step ${step}`).toContain(booked);
-      if (lost > 0) unanswered++;
-    }
-    expect(unanswered).toBeGreaterThan(0);
-  },
-);
-
-long(
-  "a limit that is reached without a page whose reply was lost: the end tells what that one may have cost",
-  async () => {
-    const command = asTyped`${SALES} --concurrency 1 -o a.csv --overwrite --base-url ${service.url}`;
-    let lost = 0;
-    for (let step = 19; lost === 0 && step < 34; step++) {
-      const [me, before] = [user(service.url, service.key), await charged(service, CREDITS)];
-      await spawnUser(me, [...command, "--max-credits", "60"], {
-        HEADCOUNT_FAILPOINT: String(step),
-      });
-      const [{ id = "", rows = 0 } = {}] = JSON.parse(
-        (await me.run(["runs", "list", "--json"])).stdout,
-      );
-      if (rows === 0) continue;
-      lost = (await charged(service, CREDITS)) - before - rows;
-      const ran = await me.run(["resume", id, "--limit", String(rows), "--yes"]);
-      expect(ran.code, ran.stderr).toBe(0);
-      if (lost > 0) expect(ran.stderr).toMatch(/^warning: \d+ more credits may have been charged/m);
-      // Under its key the page is asked for again, and then nothing is in doubt.
-      const rest = await me.run(["resume", id, "--limit", "60", "--max-credits", "60"]);
-      expect([rest.code, (await charged(service, CREDITS)) - before], rest.stderr).toEqual([0, 60]);
-      expect(rest.stderr).not.toContain("may have been charged");
-    }
-    expect(lost).toBe(20);
-  },
-);
-
 test("a finished run whose journal changed is told and not bought anew, at every door, until a person says so", async () => {
   const legal = ["search", "--department", "Legal", "--max-credits", "100"];
-  expect(await u.run([...legal, "-o", "a.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...legal, "-o", "a.csv"]);
   const [id = ""] = runIds(u);
   const journal = join(u.dir, "state", "runs", id, "journal.ndjson");
   const good = readFileSync(journal, "utf8");
@@ -260,11 +193,11 @@ test("a finished run whose journal changed is told and not bought anew, at every
   expect(JSON.parse(named.stderr.trim().split("\n").at(-1) ?? "").error.next).toMatch(
     /^headcount runs export \S+ --force/,
   );
-  expect(await u.run([...legal, "--again", "-o", "c.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...legal, "--again", "-o", "c.csv"]);
   // Without it nobody stands in the way any more: the others alone are bought.
   const [, remove = ""] = /and headcount (runs remove \S+ --force --yes)/.exec(named.stderr) ?? [];
-  expect(await u.run(remove.split(" "))).toMatchObject({ code: 0 });
-  expect(await u.run([...legal, "--new-only", "-o", "b.csv"])).toMatchObject({ code: 0 });
+  await u.ran(remove.split(" "));
+  await u.ran([...legal, "--new-only", "-o", "b.csv"]);
   expect(await charged(service, CREDITS)).toBeGreaterThan(before);
 });
 
@@ -283,8 +216,10 @@ test("a damaged journal and a damaged page are said plainly, and nothing is boug
   expect(badPage.stderr).toContain("page 2 in");
   expect(badPage.stderr).toContain("journal.ndjson is damaged: its 20 paid rows cannot be read");
   writeFileSync(journal, good.replace('"rows":20', '"rows":21'));
-  const badJournal = await u.run(["resume", id, "--max-credits", "100", "--yes"]);
-  expect(badJournal.code).toBe(5);
-  expect(badJournal.stderr).toMatch(/journal\.ndjson is damaged at line \d+/);
+  await u.ends(
+    5,
+    ["resume", id, "--max-credits", "100", "--yes"],
+    /journal\.ndjson is damaged at line \d+/,
+  );
   expect(await charged(service, CREDITS)).toBe(before);
 });

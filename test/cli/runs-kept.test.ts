@@ -1,20 +1,16 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { encodeLine } from "../../src/engine/runs/log.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { runIds, type User, user } from "../support/export.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 const SEARCH = asTyped`search --department Sales --per-page 20 --concurrency 1 -o a.csv`;
-let service: TestService;
+const service = testService({ people: 2_000, credits: 100_000 });
 let u: User;
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: 100_000 });
-}, 60_000);
-afterAll(() => service.close());
 
 /** The folder of a run that stopped after three pages. */
 let folder: string;
@@ -39,10 +35,7 @@ test("a plan that was lost, damaged or written by others hides no other run, and
     [() => rmSync(plan), "plan.json is gone"],
   ] as const) {
     damage();
-    const listed = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<
-      string,
-      unknown
-    >[];
+    const listed = (await u.json(["runs", "--json"])) as Record<string, unknown>[];
     expect(listed.find(({ id }) => id === broken)).toMatchObject({
       status: "damaged",
       rows: 60,
@@ -55,8 +48,8 @@ test("a plan that was lost, damaged or written by others hides no other run, and
     expect((await u.run(["runs", "show", broken])).stdout).toContain(problem);
     expect((await u.run(["runs", "export", broken])).code).not.toBe(0);
   }
-  expect(await u.run(["runs", "remove", broken, "--yes"])).toMatchObject({ code: 2 });
-  expect(await u.run(["runs", "remove", broken, "--yes", "--force"])).toMatchObject({ code: 0 });
+  await u.ends(2, ["runs", "remove", broken, "--yes"]);
+  await u.ran(["runs", "remove", broken, "--yes", "--force"]);
   expect((await u.run(["spend", "--by", "run"])).stdout).toContain(`${broken},60,60,0,0,0,0\n`);
 });
 
@@ -81,7 +74,7 @@ test("a reply that ends like our own last line does not make a run finished", as
     path,
     Buffer.concat([journal, Buffer.from(encodeLine({ ...done, at: 1 } as never, journal.length))]),
   );
-  const [listed] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as {
+  const [listed] = (await u.json(["runs", "list", "--json"])) as {
     rows: number;
   }[];
   expect(listed?.rows).toBe(60);
@@ -124,7 +117,7 @@ describe("what was paid can still be read when the disk changed some of it", () 
     );
     expect(whole.filter((id) => !salvaged.ids.includes(id)).length).toBe(missing);
     // Nothing goes on with such a run, and nothing of it is changed.
-    expect(await u.run([...SEARCH, "--max-credits", "80"])).toMatchObject({ code: 5 });
+    await u.ends(5, [...SEARCH, "--max-credits", "80"]);
     expect((await ids("--force")).ids).toEqual(salvaged.ids);
   });
 
@@ -150,7 +143,7 @@ describe("what was spent", () => {
   test("stays known by day, call and connection when the run is removed", async () => {
     const before = await spend();
     expect(before.stdout).toContain(line());
-    expect(await u.run(["runs", "remove", "last", "--force", "--yes"])).toMatchObject({ code: 0 });
+    await u.ran(["runs", "remove", "last", "--force", "--yes"]);
     expect(existsSync(folder)).toBe(false);
     expect(await spend()).toEqual(before);
     expect((await spend("--since", "1h")).stdout).toBe(before.stdout);
@@ -178,7 +171,7 @@ describe("what was spent", () => {
     // Set aside, and not yet deleted: the next one that tidies up does.
     cpSync(copy, join(folder, "..", ".gone-before"), { recursive: true });
     expect(await spend()).toEqual(before);
-    expect((await u.run(["runs", "prune", "1d", "--yes"])).code).toBe(0);
+    await u.ran(["runs", "prune", "1d", "--yes"]);
     expect(readdirSync(join(folder, "..")).filter((name) => name.startsWith(".gone"))).toEqual([]);
   });
 
@@ -212,10 +205,7 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
   };
   for (const how of ["closed", "stale"] as const) {
     await end(how);
-    const [listed] = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<
-      string,
-      unknown
-    >[];
+    const [listed] = (await u.json(["runs", "--json"])) as Record<string, unknown>[];
     expect(listed).toMatchObject({ status: how, problem: `it is ${how}`, rows: 60 });
     const leads =
       how === "closed"
@@ -235,6 +225,6 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     expect((await u.run(["runs", "prune", "0h", "--dry-run"])).stdout).toBe(`${id}\n`);
   }
   // By its name it still goes on, and is no longer what it was.
-  expect(await u.run(["resume", id, "--max-credits", "900"])).toMatchObject({ code: 0 });
+  await u.ran(["resume", id, "--max-credits", "900"]);
   expect((await u.run(["runs", "--json"])).stdout).toContain('"status":"finished"');
 });

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Dialect } from "../../src/engine/client/dialect.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { asTyped } from "../support/as-typed.ts";
@@ -13,21 +13,20 @@ import {
   startForeignService,
 } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 const CREDITS = 100_000;
-let service: TestService;
+const service = testService({ people: 2_000, credits: CREDITS });
 let sales: string[];
 let people: Person[];
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
   const all = async (filters: object, page: number): Promise<Person[]> =>
     (await service.call("/v1/person/search", { body: { filters, per_page: 1_000, page } })).json
       .result as Person[];
   sales = (await all({ department: "Sales" }, 1)).map(({ id }) => id);
   people = [...(await all({}, 1)), ...(await all({}, 2))];
 }, 60_000);
-afterAll(() => service.close());
 
 const someone = (): User => user(service.url, service.key);
 const idsOf = (u: User, file = "p.csv"): string[] =>
@@ -41,9 +40,7 @@ long(
   async () => {
     const u = someone();
     const half = Math.floor(sales.length / 2);
-    expect(
-      (await u.run(asTyped`search --department Sales --limit ${half} --yes -o half.csv`)).code,
-    ).toBe(0);
+    await u.ran(asTyped`search --department Sales --limit ${half} --yes -o half.csv`);
     const mine = new Set(idsOf(u, "half.csv"));
     const about = Math.round((40 * half) / sales.length);
     const said = `about ${about} of the 40 to buy are yours already`;
@@ -59,7 +56,7 @@ long(
     );
     expect(receiptOf(u)).toMatchObject({ credits: 40, paid_again: owned });
     // Held by a run: nothing is paid for again.
-    expect((await u.run([...SAMPLE, "--sample", "40", "--seed", "7", "--overwrite"])).code).toBe(0);
+    await u.ran([...SAMPLE, "--sample", "40", "--seed", "7", "--overwrite"]);
     expect(receiptOf(u)).toMatchObject({ credits: 0, reused: 40, paid_again: 0 });
     const job = {
       filters: { department: "Sales" },
@@ -154,7 +151,7 @@ describe("a sample", () => {
 
   test("of as many people as there are is all of them, in whole pages", async () => {
     const u = someone();
-    expect((await u.run([...SAMPLE, "--sample", "100000"])).code).toBe(0);
+    await u.ran([...SAMPLE, "--sample", "100000"]);
     expect(idsOf(u).sort()).toEqual([...sales].sort());
     expect(receiptOf(u)).toMatchObject({ sample: { rows: sales.length, together: 1_000 } });
   });
@@ -169,7 +166,7 @@ describe("a sample", () => {
       ) ?? [];
     const first = idsOf(u);
     const before = await charged(service, CREDITS);
-    expect((await u.run(["resume", run, "--max-credits", "30", "--yes"])).code).toBe(0);
+    await u.ran(["resume", run, "--max-credits", "30", "--yes"]);
     expect((await charged(service, CREDITS)) - before).toBe(18);
     expect(idsOf(u).slice(0, 12)).toEqual(first);
     const whole = someone();
@@ -217,8 +214,7 @@ describe("a sample", () => {
     const bought = async (rows: number, ...more: readonly string[]) => {
       const before = await charged(service, CREDITS);
       const argv = asTyped`${SAMPLE} --sample ${rows} --seed 5 --max-credits 60 --overwrite ${more}`;
-      const ran = await u.run(argv);
-      expect(ran.code, ran.stderr).toBe(0);
+      const ran = await u.ran(argv);
       return { said: ran.stderr, ids: idsOf(u), cost: (await charged(service, CREDITS)) - before };
     };
     const twenty = await bought(20);
@@ -276,17 +272,13 @@ describe("of several segments", () => {
         department === "Sales" || (country?.toLowerCase() === "france" && department !== "Legal"),
     );
     const before = await charged(service, CREDITS);
-    expect(await u.run([...argv, "-o", "p.csv", "--sample", "30", "--seed", "1"])).toMatchObject({
-      code: 0,
-    });
+    await u.ends(0, [...argv, "-o", "p.csv", "--sample", "30", "--seed", "1"]);
     expect((await charged(service, CREDITS)) - before).toBe(30);
     expect(new Set(idsOf(u)).size).toBe(30);
     const ids = new Set(wanted.map(({ id }) => id));
     expect(idsOf(u).every((id) => ids.has(id))).toBe(true);
     expect(readCsv(u.read("p.csv")).some(({ department }) => department !== "Sales")).toBe(true);
-    expect(
-      await u.run([...argv, "-o", "all.csv", "--sample", "5000", "--seed", "1"]),
-    ).toMatchObject({ code: 0 });
+    await u.ran([...argv, "-o", "all.csv", "--sample", "5000", "--seed", "1"]);
     expect(idsOf(u, "all.csv").sort()).toEqual([...ids].sort());
   });
 });
@@ -314,13 +306,12 @@ describe("behind a depth wall", () => {
       });
       try {
         const u = user(walled.url, walled.key);
-        const ran = await u.run([...SAMPLE, "--sample", "25", "--seed", "1"]);
-        expect(ran.code, ran.stderr).toBe(0);
+        await u.ran([...SAMPLE, "--sample", "25", "--seed", "1"]);
         expect(new Set(idsOf(u)).size).toBe(25);
         expect(idsOf(u).every((id) => sales.includes(id))).toBe(true);
         expect(await charged(walled, 10_000)).toBe(25);
         const all = user(walled.url, walled.key);
-        expect((await all.run([...SAMPLE, "--sample", `${sales.length - 1}`])).code).toBe(0);
+        await all.ran([...SAMPLE, "--sample", `${sales.length - 1}`]);
         expect(new Set(idsOf(all)).size).toBe(sales.length - 1);
         const few = await user(walled.url, walled.key).run(
           asTyped`${SAMPLE} --sample 20 --per-page 5`,
@@ -384,7 +375,7 @@ describe("at a service of somebody else", () => {
     { paging: "offset", firstPage: 1 },
   ] as const)("%o: the sample costs what it has", async (dialect) => {
     const { foreign, u } = await scene({ ...dialect, price: 0.25, total: "header" }, dialect);
-    expect(await u.run([...DRAW, "--sample", "30"])).toMatchObject({ code: 0 });
+    await u.ran([...DRAW, "--sample", "30"]);
     expect(new Set(idsOf(u)).size).toBe(30);
     expect(idsOf(u).every((id) => foreign.ids().includes(id))).toBe(true);
     expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({
@@ -413,7 +404,7 @@ describe("at a service of somebody else", () => {
       ),
     });
     expect({ charged: foreign.charged(), runs: runIds(u) }).toEqual({ charged: 0, runs: [] });
-    expect(await u.run([...DRAW, "--sample", "33", "--per-page", "5"])).toMatchObject({ code: 0 });
+    await u.ran([...DRAW, "--sample", "33", "--per-page", "5"]);
     expect(foreign.charged()).toBe(30);
     const places = idsOf(u).map((id) => Number(id) - 1_000_000);
     expect(places.map((place) => place % 5)).toEqual(Array.from({ length: 30 }, (_, at) => at % 5));
@@ -433,8 +424,7 @@ describe("at a service of somebody else", () => {
     "of fewer people than the sample, in pages smaller than that (%o): all of them, each paid once",
     async (change) => {
       const { foreign, u } = await scene({ people: 57, ...change });
-      const ran = await u.run([...DRAW, "--sample", "100", "--max-credits", "100"]);
-      expect(ran.code, ran.stderr).toBe(0);
+      const ran = await u.ran([...DRAW, "--sample", "100", "--max-credits", "100"]);
       expect([...idsOf(u)].sort()).toEqual([...foreign.ids()].sort());
       expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({
         charged: 57,
@@ -501,9 +491,7 @@ describe("at a service of somebody else", () => {
     });
     expect(ran.stderr).toContain("hint: --sample N of what the cap pays for fits");
     expect(foreign.charged()).toBe(0);
-    expect(await u.run([...DRAW, "--sample", "5", "--max-credits", "5"])).toMatchObject({
-      code: 0,
-    });
+    await u.ends(0, [...DRAW, "--sample", "5", "--max-credits", "5"]);
     expect(foreign.charged()).toBe(5);
   });
 

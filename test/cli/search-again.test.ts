@@ -25,7 +25,7 @@ test("a cap that was reached names the command that buys the rest, and that comm
   expect(capped.code).toBe(0);
   const rest = hinted(capped.stderr, /stopped at --max-credits; /);
   expect(rest[0]).toBe("resume");
-  expect(await u.run(rest)).toMatchObject({ code: 0 });
+  await u.ran(rest);
   const all = (await charged(service, CREDITS)) - before;
   expect(readCsv(u.read("a.csv")).length).toBe(all);
   expect(capped.stderr).toContain(`buys the other ${all - 30}`);
@@ -34,12 +34,12 @@ test("a cap that was reached names the command that buys the rest, and that comm
 test("a limit that was reached does so too", async () => {
   const before = await charged(service, CREDITS);
   const limited = await u.run([...SALES, "--limit", "30", "--max-credits", "50", "-o", "a.csv"]);
-  expect(await u.run(hinted(limited.stderr, /stopped at --limit; /))).toMatchObject({ code: 0 });
+  await u.ran(hinted(limited.stderr, /stopped at --limit; /));
   expect(readCsv(u.read("a.csv")).length).toBe((await charged(service, CREDITS)) - before);
 });
 
 test("a finished run that holds the same rows is written, and nothing is bought; --again buys", async () => {
-  expect(await u.run([...SALES, "--max-credits", "18", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...SALES, "--max-credits", "18", "-o", "a.csv"]);
   const [id = ""] = runIds(u);
   const before = await charged(service, CREDITS);
   const quote = await u.run([...SALES, "--limit", "18", "--dry-run", "--json"]);
@@ -50,9 +50,11 @@ test("a finished run that holds the same rows is written, and nothing is bought;
     reuse: { run: id, rows: 18 },
   });
   // Nothing is spent, so nobody is asked.
-  const again = await u.run([...SALES, "--limit", "18", "-o", "b.csv", "--receipt", "r.json"]);
-  expect(again.code, again.stderr).toBe(0);
-  expect(again.stderr).toContain(`notice: run ${id} of `);
+  await u.ends(
+    0,
+    [...SALES, "--limit", "18", "-o", "b.csv", "--receipt", "r.json"],
+    `notice: run ${id} of `,
+  );
   expect(u.read("b.csv")).toBe(u.read("a.csv"));
   expect(JSON.parse(u.read("r.json"))).toMatchObject({
     received: 18,
@@ -61,71 +63,58 @@ test("a finished run that holds the same rows is written, and nothing is bought;
     complete: false,
   });
   // What it wrote is a run of its own.
-  expect(await u.run(["runs", "export", "last", "-o", "c.csv"])).toMatchObject({ code: 0 });
+  await u.ran(["runs", "export", "last", "-o", "c.csv"]);
   expect(u.read("c.csv")).toBe(u.read("a.csv"));
   // Fewer of them: the first ones.
-  expect(await u.run([...SALES, "--limit", "7", "-o", "few.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...SALES, "--limit", "7", "-o", "few.csv"]);
   expect(readCsv(u.read("few.csv"))).toEqual(readCsv(u.read("a.csv")).slice(0, 7));
   expect(await charged(service, CREDITS)).toBe(before);
   // In the middle of a page, and more than that of it afterwards.
   const paged = [...SALES, "--per-page", "5", "--limit", "13", "-o", "cut.csv"];
-  expect(await u.run(paged)).toMatchObject({ code: 0 });
+  await u.ran(paged);
   expect(readCsv(u.read("cut.csv"))).toEqual(readCsv(u.read("a.csv")).slice(0, 13));
   expect(await charged(service, CREDITS)).toBe(before);
   // More of the same: only the rest has to be bought.
   const more = [...SALES, "--limit", "25", "-o", "more.csv"];
   expect((await u.run(more)).stderr).toContain("this buys up to 7 profiles for 7 credits");
-  const rest = await u.run([...more, "--yes"]);
-  expect(rest.code, rest.stderr).toBe(0);
+  await u.ran([...more, "--yes"]);
   expect(new Set(readCsv(u.read("more.csv")).map(({ id }) => id)).size).toBe(25);
   expect(await charged(service, CREDITS)).toBe(before + 7);
   // What was paid for once is not counted as bought again.
   expect((await u.run(["owned", "--json"])).stdout).toContain('"credits_for_repeated":0');
-  const all = await u.run([...SALES, "--limit", "25", "--again", "--yes", "-o", "anew.csv"]);
-  expect(all.code, all.stderr).toBe(0);
+  await u.ran([...SALES, "--limit", "25", "--again", "--yes", "-o", "anew.csv"]);
   expect(await charged(service, CREDITS)).toBe(before + 7 + 25);
 });
 
 test("what a finished run holds is not bought with the rest of one that --again began and that is not finished", async () => {
   const whole = [...SALES, "--yes"];
-  expect(await u.run([...whole, "-o", "a.csv"])).toMatchObject({ code: 0 });
-  expect(
-    await u.run([...whole, "--again", "--limit", "5", "--require-complete", "-o", "b.csv"]),
-  ).toMatchObject({
-    code: 5,
-  });
+  await u.ran([...whole, "-o", "a.csv"]);
+  await u.ends(5, [...whole, "--again", "--limit", "5", "--require-complete", "-o", "b.csv"]);
   const before = await charged(service, CREDITS);
   const quote = await u.run([...whole, "--dry-run", "--json", "-o", "b.csv"]);
   expect(JSON.parse(quote.stdout)).toMatchObject({ credits: 0, paid_again: 0 });
-  const again = await u.run([...whole, "-o", "b.csv"]);
-  expect(again.code, again.stderr).toBe(0);
+  await u.ran([...whole, "-o", "b.csv"]);
   expect(u.read("b.csv")).toBe(u.read("a.csv"));
   expect(await charged(service, CREDITS)).toBe(before);
 });
 
 test("a higher cap pays for the rest alone where nobody counts beforehand, too: people of a company by its domain", async () => {
-  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, [...SALES, "--limit", "60", "--yes", "-o", "own.csv"]);
   const domains = readCsv(u.read("own.csv")).flatMap(({ company_domain: domain }) => domain || []);
   const employees = ["employees", ...new Set(domains.slice(0, 2)), "--per-page", "2"];
   const before = await charged(service, CREDITS);
   const paid = async () => (await charged(service, CREDITS)) - before;
-  expect(await u.run([...employees, "--max-credits", "3", "-o", "a.csv"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, [...employees, "--max-credits", "3", "-o", "a.csv"]);
   // The same again, another cap, and then more than there is.
   const again = await u.run([...employees, "--max-credits", "3", "-o", "again.csv"]);
   expect(again.stderr).toMatch(
     /nothing was bought; there may be more: headcount resume \S+ --max-credits 3 buys up to 3/,
   );
-  const less = await u.run([...employees, "--max-credits", "2", "-o", "less.csv"]);
-  expect(less.code, less.stderr).toBe(0);
+  await u.ran([...employees, "--max-credits", "2", "-o", "less.csv"]);
   const rows = (name: string) => readCsv(u.read(name)).length;
   expect([rows("again.csv"), rows("less.csv"), await paid()]).toEqual([3, 5, 5]);
   for (const name of ["b.csv", "c.csv"]) {
-    const ran = await u.run([...employees, "--max-credits", "900", "-o", name]);
-    expect(ran.code, ran.stderr).toBe(0);
+    const ran = await u.ran([...employees, "--max-credits", "900", "-o", name]);
     expect([readCsv(u.read(name)).length, ran.stderr]).toEqual([
       await paid(),
       expect.stringContaining("not paid for"),
@@ -135,7 +124,7 @@ test("a higher cap pays for the rest alone where nobody counts beforehand, too: 
 
 test("where a seeded sample is wanted larger than its cap let it be, only the rest is paid for", async () => {
   const sample = asTyped`search --department Sales --per-page 5 --sample 20 --seed 7`;
-  expect(await u.run([...sample, "--max-credits", "10", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...sample, "--max-credits", "10", "-o", "a.csv"]);
   const more = await u.run([...sample, "--max-credits", "20", "-o", "b.csv"]);
   expect(more.stderr).toContain("by chance (--seed 7) for 10 credits to b.csv");
 });
@@ -143,12 +132,12 @@ test("where a seeded sample is wanted larger than its cap let it be, only the re
 test("going on says what is kept and what is to be bought; the hint for consent counts as the flag does", async () => {
   await u.run([...SALES, "--max-credits", "60", "--require-complete", "-o", "a.csv"]);
   const before = await charged(service, CREDITS);
-  const asked = await u.run([...SALES, "--limit", "100", "-o", "a.csv"]);
-  expect(asked.code).toBe(2);
-  expect(asked.stderr).toMatch(
+  const asked = await u.ends(
+    2,
+    [...SALES, "--limit", "100", "-o", "a.csv"],
     /continuing run \S+: 60 rows are paid for and not bought again, 40 to buy for 40 credits/,
   );
-  expect(await u.run(hinted(asked.stderr, /hint: /))).toMatchObject({ code: 0 });
+  await u.ran(hinted(asked.stderr, /hint: /));
   expect(readCsv(u.read("a.csv")).length).toBe(100);
   await u.run([...SALES, "--again", "--max-credits", "60", "--require-complete", "-o", "b.csv"]);
   const resumed = await u.run(["resume", "--limit", "70"]);
@@ -166,20 +155,17 @@ test("going on says what is kept and what is to be bought; the hint for consent 
     "70",
   ]);
   expect([more.code, existsSync(u.file("b.csv"))]).toEqual([5, false]);
-  expect(await u.run(["runs", "export", "last", "-o", "b.csv"])).toMatchObject({ code: 0 });
+  await u.ran(["runs", "export", "last", "-o", "b.csv"]);
   expect(readCsv(u.read("b.csv")).length).toBe(70);
   // The ten behind its own sixty are in the first run.
   expect((await charged(service, CREDITS)) - before).toBe(40 + 60);
 });
 
 test("a cap bounds no rows that cost none, and a command with --max-credits 0 that an agent is told writes them", async () => {
-  expect(await u.run([...SALES, "--limit", "18", "--yes", "-o", "a.csv"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, [...SALES, "--limit", "18", "--yes", "-o", "a.csv"]);
   const before = await charged(service, CREDITS);
   for (const cap of ["3", "0"]) {
-    const ran = await u.run(asTyped`${SALES} --limit 9 --max-credits ${cap} -o cap-${cap}.csv`);
-    expect(ran.code, ran.stderr).toBe(0);
+    const ran = await u.ran(asTyped`${SALES} --limit 9 --max-credits ${cap} -o cap-${cap}.csv`);
     expect(readCsv(u.read(`cap-${cap}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 9));
     // The run that wrote them would pay for the others, whom the earlier one holds.
     expect(ran.stderr).toContain(
@@ -187,17 +173,12 @@ test("a cap bounds no rows that cost none, and a command with --max-credits 0 th
     );
   }
   const copied = asTyped`${SALES} --limit 12 --max-credits 3 -o cap-3.csv --overwrite`;
-  expect(await u.run(copied)).toMatchObject({ code: 0 });
+  await u.ran(copied);
   expect(readCsv(u.read("cap-3.csv"))).toHaveLength(12);
-  const higher = await u.run([...SALES, "--limit", "18", "--max-credits", "0", "-o", "more.csv"]);
-  expect(higher.code, higher.stderr).toBe(0);
+  await u.ran([...SALES, "--limit", "18", "--max-credits", "0", "-o", "more.csv"]);
   expect(u.read("more.csv")).toBe(u.read("a.csv"));
   expect(await charged(service, CREDITS)).toBe(before);
-  expect(
-    await u.run([...SALES, "--limit", "19", "--max-credits", "0", "--again", "-o", "b.csv"]),
-  ).toMatchObject({
-    code: 4,
-  });
+  await u.ends(4, [...SALES, "--limit", "19", "--max-credits", "0", "--again", "-o", "b.csv"]);
 });
 
 test("a limit that the run itself has is raised by the command that is named, also where all of it was wanted", async () => {
@@ -206,23 +187,23 @@ test("a limit that the run itself has is raised by the command that is named, al
   const same = await u.run(["resume", id]);
   expect(same.stderr).toContain("nothing to buy");
   const before = await charged(service, CREDITS);
-  expect(await u.run(hinted(same.stderr, /stopped at --limit; /))).toMatchObject({ code: 0 });
+  await u.ran(hinted(same.stderr, /stopped at --limit; /));
   const all = readCsv(u.read("a.csv")).length;
   expect(all - 30).toBe((await charged(service, CREDITS)) - before);
   expect(all).toBeGreaterThan(30);
-  const short = await u.run(asTyped`${SALES} --again --limit 5 --yes --require-complete -o b.csv`);
-  expect(short.code).toBe(5);
-  expect(await u.run(hinted(short.stderr, /at 0 credits; /))).toMatchObject({ code: 0 });
+  const short = await u.ends(
+    5,
+    asTyped`${SALES} --again --limit 5 --yes --require-complete -o b.csv`,
+  );
+  await u.ran(hinted(short.stderr, /at 0 credits; /));
   expect(readCsv(u.read("b.csv"))).toHaveLength(all);
 });
 
 test("after somebody was forgotten each door tells how many of the paid rows are left", async () => {
   const buy = [...SALES, "--limit", "18", "--yes"];
-  expect(await u.run([...buy, "-o", "a.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...buy, "-o", "a.csv"]);
   const [id = ""] = runIds(u);
-  expect(await u.run(["forget", readCsv(u.read("a.csv"))[2]?.id ?? "", "--yes"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, ["forget", readCsv(u.read("a.csv"))[2]?.id ?? "", "--yes"]);
   const again = await u.run([...buy, "-o", "b.csv", "--receipt", "r.json"]);
   expect(again.stderr).toMatch(
     /notice: run \S+ of .* held these 18 rows already, and 1 of its 18 forgotten since: not paid/,
@@ -249,10 +230,9 @@ test("after somebody was forgotten each door tells how many of the paid rows are
 
 test("going on takes what other finished runs hold: the limit's hint after --require-complete costs nothing where they have it", async () => {
   const whole = [...SALES, "--yes"];
-  expect(await u.run([...whole, "--limit", "47", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...whole, "--limit", "47", "-o", "a.csv"]);
   const before = await charged(service, CREDITS);
-  const held = await u.run([...whole, "--limit", "18", "--require-complete", "-o", "b.csv"]);
-  expect(held.code).toBe(5);
+  const held = await u.ends(5, [...whole, "--limit", "18", "--require-complete", "-o", "b.csv"]);
   const paid = await u.run(asTyped`${whole} --again --limit 18 --require-complete -o c.csv`);
   expect(await charged(service, CREDITS)).toBe(before + 18);
   // In the middle of a page of the other run, and by no more than the limit.
@@ -260,9 +240,8 @@ test("going on takes what other finished runs hold: the limit's hint after --req
     const [, run = ""] = /headcount resume (\S+) --limit/.exec(stderr) ?? [];
     const quoted = await u.run(asTyped`${whole} --limit 30 --dry-run --json -o ${name}.csv`);
     expect(JSON.parse(quoted.stdout)).toMatchObject({ rows: 30, kept: 30, credits: 0 });
-    expect(await u.run(["resume", run, "--limit", "30"])).toMatchObject({ code: 5 });
-    const fewer = await u.run([...whole, "--limit", "30", "-o", `${name}.csv`]);
-    expect(fewer.code, fewer.stderr).toBe(0);
+    await u.ends(5, ["resume", run, "--limit", "30"]);
+    await u.ran([...whole, "--limit", "30", "-o", `${name}.csv`]);
     expect(readCsv(u.read(`${name}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 30));
   }
   expect(await charged(service, CREDITS)).toBe(before + 18);
@@ -276,9 +255,7 @@ test("going on takes what other finished runs hold: the limit's hint after --req
 });
 
 test("a run knows its file also after a resume that fell short, and a cap below what is spent takes nothing more", async () => {
-  expect(await u.run([...SALES, "--limit", "12", "--yes", "-o", "a.csv"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, [...SALES, "--limit", "12", "--yes", "-o", "a.csv"]);
   const resume = (...more: string[]) => u.run(["resume", "last", ...more]);
   const short = await resume("--limit", "15", "--max-credits", "15", "--require-complete");
   expect([short.code, short.stderr]).toEqual([5, expect.stringContaining("not complete: 15 of ")]);
@@ -291,8 +268,7 @@ test("a run knows its file also after a resume that fell short, and a cap below 
 test("what is held counts for nothing in a cap; the same command again is the same purchase", async () => {
   const capped = async (cap: number) => {
     const before = await charged(service, CREDITS);
-    const ran = await u.run([...SALES, "--max-credits", `${cap}`, "-o", "a.csv", "--overwrite"]);
-    expect(ran.code, ran.stderr).toBe(0);
+    const ran = await u.ran([...SALES, "--max-credits", `${cap}`, "-o", "a.csv", "--overwrite"]);
     return {
       ...ran,
       rows: readCsv(u.read("a.csv")).length,
@@ -311,15 +287,12 @@ test("what is held counts for nothing in a cap; the same command again is the sa
   expect(again).toMatchObject({ rows: 46, paid: 0 });
   expect(again.stderr).not.toContain("stopped at --max-credits");
   const before = await charged(service, CREDITS);
-  const on = await u.run(hinted(again.stderr, /nothing was bought; /));
-  expect(on.code, on.stderr).toBe(0);
+  await u.ran(hinted(again.stderr, /nothing was bought; /));
   expect(readCsv(u.read("a.csv")).length).toBe(46 + (await charged(service, CREDITS)) - before);
 });
 
 test("of several companies those that finished runs hold are not paid for again", async () => {
-  expect(await u.run([...SALES, "--limit", "60", "--yes", "-o", "own.csv"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, [...SALES, "--limit", "60", "--yes", "-o", "own.csv"]);
   const domains = new Set(
     readCsv(u.read("own.csv")).flatMap(({ company_domain: domain }) => domain || []),
   );

@@ -9,27 +9,26 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, modeOf, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startPeopleService } from "../support/people-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 const SALES = ["search", "--department", "Sales"];
 const CREDITS = 100_000;
 
-let service: TestService;
+const service = testService({ people: 2_000, credits: CREDITS });
 let sales: Person[];
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
   const page = await service.call("/v1/person/search", {
     body: { filters: { department: "Sales" }, per_page: 1_000 },
   });
   sales = page.json.result as Person[];
 }, 60_000);
-afterAll(() => service.close());
 
 const ids = (rows: readonly { readonly id?: string | undefined }[]): (string | undefined)[] =>
   rows.map(({ id }) => id);
@@ -186,9 +185,11 @@ describe("caps", () => {
   ])("%j buys exactly %i, in pages of 40", async (flags, rows) => {
     const u = someone();
     const spent = await cost(async () => {
-      const ran = await u.run([...SALES, ...flags, "--per-page", "40", "-o", "p.csv"]);
-      expect(ran.code).toBe(0);
-      expect(ran.stderr).toMatch(/stopped at --(max-credits|limit)/);
+      await u.ends(
+        0,
+        [...SALES, ...flags, "--per-page", "40", "-o", "p.csv"],
+        /stopped at --(max-credits|limit)/,
+      );
     });
     expect(spent).toBe(rows);
     expect(ids(readCsv(u.read("p.csv")))).toEqual(wanted(rows));
@@ -279,9 +280,11 @@ describe("caps", () => {
       const u = user(walled.url, walled.key);
       const quote = await u.run([...SALES, "--dry-run", "--json"]);
       expect(JSON.parse(quote.stdout)).toMatchObject({ rows: sales.length, max_depth: 100 });
-      const ran = await u.run([...SALES, "--yes", "-o", "p.csv"]);
-      expect(ran.code, ran.stderr).toBe(0);
-      expect(ran.stderr).toContain("the service gives at most 100 rows of one segment");
+      await u.ends(
+        0,
+        [...SALES, "--yes", "-o", "p.csv"],
+        "the service gives at most 100 rows of one segment",
+      );
       const rows = readCsv(u.read("p.csv"));
       expect(rows.map(({ id }) => id).sort()).toEqual(sales.map(({ id }) => id).sort());
       expect(await charged(walled, 10_000)).toBe(sales.length);
@@ -297,10 +300,9 @@ describe("caps", () => {
         const u = user(served.url, served.key);
         let before = 0;
         for (const limit of [3, 5, 12]) {
-          const ran = await u.run(asTyped`
+          const ran = await u.ran(asTyped`
             ${SALES} --limit ${limit} --max-credits ${limit} -o ${limit}.csv
           `);
-          expect(ran.code, ran.stderr).toBe(0);
           expect(new Set(readCsv(u.read(`${limit}.csv`)).map(({ id }) => id)).size).toBe(limit);
           expect(await charged(served, 10_000)).toBe(limit);
           if (before > 0)
@@ -331,8 +333,7 @@ describe("caps", () => {
     });
     try {
       const u = user(walled.url, walled.key);
-      const few = await u.run([...SALES, "--limit", "2", "-o", "few.csv", "--yes"]);
-      expect(few.code, few.stderr).toBe(0);
+      const few = await u.ran([...SALES, "--limit", "2", "-o", "few.csv", "--yes"]);
       expect(few.stderr).not.toContain("dividing");
       const ran = await u.run([...SALES, "--yes", "-o", "p.csv"]);
       expect({ code: ran.code, file: existsSync(u.file("p.csv")) }).toEqual({
@@ -358,9 +359,7 @@ describe("the output", () => {
       expect(ran.stderr).toContain("--overwrite");
     });
     expect(spent).toBe(0);
-    expect(
-      (await u.run([...SALES, "--yes", "--limit", "3", "-o", "p.csv", "--overwrite"])).code,
-    ).toBe(0);
+    await u.ran([...SALES, "--yes", "--limit", "3", "-o", "p.csv", "--overwrite"]);
     expect(readCsv(u.read("p.csv")).length).toBe(3);
   });
 
@@ -390,11 +389,9 @@ describe("the output", () => {
       const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
       expect(statSync(`/proc/self/fd/${fd}`).isSocket()).toBe(true);
       symlinkSync(`/proc/self/fd/${fd}`, u.file("p.csv"));
-      const { code, stderr } = await u.run(
+      await u.ends(
+        2,
         asTyped`search --department Sales --limit 3 --yes -o p.csv`,
-      );
-      expect(code, stderr).toBe(2);
-      expect(stderr).toContain(
         "p.csv is no regular file\nhint: name a file; rows alone go to stdout, without -o",
       );
     },

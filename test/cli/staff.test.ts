@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { credits } from "../../src/shared/contract/money.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
@@ -7,14 +7,18 @@ import { startAgent } from "../support/agent.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
-import { onResponse, startTestService, type TestService } from "../support/service.ts";
+import { onResponse } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // Who to buy at each of several companies: filters of people beside companies, so many of each.
 
 const CREDITS = 100_000;
 const DEPARTMENT = "Engineering and Technical";
 
-let service: TestService;
+const service = testService({
+  people: 2_000,
+  credits: CREDITS,
+});
 /** Slugs of companies, and how many of the department each has. */
 let companies: [slug: string, people: number][];
 let u: User;
@@ -27,10 +31,6 @@ const slugOf = ({ company_network_url: url }: Person): string =>
   url?.replace(/\/$/, "").split("/").at(-1) ?? "";
 
 beforeAll(async () => {
-  service = await startTestService({
-    people: 2_000,
-    credits: CREDITS,
-  });
   const body = { filters: {}, per_page: 1_000 };
   const people: Person[] = [];
   for (const page of [1, 2])
@@ -52,11 +52,10 @@ beforeAll(async () => {
   const sorted = [...counts].sort(([, a], [, b]) => b - a);
   companies = [...sorted.slice(0, 4), ...sorted.slice(-2)];
   u = user(service.url, service.key);
-  expect((await u.run(["search", "--all", "--yes", "-o", "all.csv"])).code).toBe(0);
+  await u.ran(["search", "--all", "--yes", "-o", "all.csv"]);
   everybody = u.read("all.csv");
   u = user(service.url, service.key);
 }, 60_000);
-afterAll(() => service.close());
 
 const slugs = (): string[] => companies.map(([slug]) => slug);
 const atEach = (rows: readonly Readonly<Record<string, string>>[]): Map<string, number> => {
@@ -72,12 +71,11 @@ const wanted = (most: number): [string, number][] =>
 
 test.each([1, 2, 1_000])("at most %i of each company, and nobody else", async (most) => {
   const argv = ["employees", ...slugs(), "--department", DEPARTMENT, "--per-company", String(most)];
-  const quote = JSON.parse((await u.run([...argv, "--dry-run", "--json"])).stdout);
+  const quote = await u.json([...argv, "--dry-run", "--json"]);
   const sum = wanted(most).reduce((all, [, people]) => all + people, 0);
   expect(quote).toMatchObject({ matches: sum, credits: sum, requests: wanted(most).length });
   const before = await charged(service, CREDITS);
-  const ran = await u.run([...argv, "--again", "--yes", "-o", `${most}.csv`]);
-  expect(ran.code, ran.stderr).toBe(0);
+  const ran = await u.ran([...argv, "--again", "--yes", "-o", `${most}.csv`]);
   expect(await charged(service, CREDITS)).toBe(before + sum);
   const rows = readCsv(u.read(`${most}.csv`));
   expect(rows.every(({ department }) => department === DEPARTMENT)).toBe(true);
@@ -89,10 +87,9 @@ test.each([1, 2, 1_000])("at most %i of each company, and nobody else", async (m
 
 test("the same again, or fewer, is not paid for again; runs name it", async () => {
   const argv = asTyped`employees ${slugs()} --department ${DEPARTMENT} --per-company 2 --yes -o`;
-  expect((await u.run([...argv, "first.csv"])).code).toBe(0);
+  await u.ran([...argv, "first.csv"]);
   const before = await charged(service, CREDITS);
-  const again = await u.run([...argv, "second.csv"]);
-  expect(again.code, again.stderr).toBe(0);
+  await u.ran([...argv, "second.csv"]);
   expect(await charged(service, CREDITS)).toBe(before);
   expect(u.read("second.csv")).toBe(u.read("first.csv"));
   expect((await u.run(["runs", "list"])).stdout).toContain(
@@ -117,8 +114,7 @@ test("a ladder of titles: the next where the others leave room, and no count mor
   const argv = asTyped`employees ${slugs()} --title-ladder ${ladder.join("; ")} --per-company 2 --again`;
   const sum = best.reduce((all, [, first, second]) => all + first + second, 0);
   expect(sum).toBeGreaterThan(1);
-  const ran = await u.run([...argv, "--yes", "-o", "ladder.csv"]);
-  expect(ran.code, ran.stderr).toBe(0);
+  await u.ran([...argv, "--yes", "-o", "ladder.csv"]);
   const rows = readCsv(u.read("ladder.csv"));
   expect(rows).toHaveLength(sum);
   for (const [slug, ...rungs] of best) {
@@ -135,17 +131,15 @@ test("with a cap, one at each company before a second at any; the rest follows",
   const argv = asTyped`employees ${slugs()} --department ${DEPARTMENT} --per-company 3 --again`;
   const some = wanted(1).length + 1;
   const bounds = ["--max-credits", String(some), "--dry-run", "--json"];
-  expect(JSON.parse((await u.run([...argv, ...bounds])).stdout)).toMatchObject({
+  expect(await u.json([...argv, ...bounds])).toMatchObject({
     requests: wanted(1).length,
   });
-  const capped = await u.run(asTyped`${argv} --max-credits ${some} -o capped.csv --receipt r.json`);
-  expect(capped.code, capped.stderr).toBe(0);
+  const capped = await u.ran(asTyped`${argv} --max-credits ${some} -o capped.csv --receipt r.json`);
   const each = [...atEach(readCsv(u.read("capped.csv"))).values()].sort();
   expect(each).toEqual([...Array.from({ length: some - 2 }, () => 1), 2]);
   expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: false, credits: some });
   const [, rest = ""] = /; headcount (resume \S+ --max-credits \d+)/.exec(capped.stderr) ?? [];
-  const all = await u.run([...rest.split(" "), "--overwrite"]);
-  expect(all.code, all.stderr).toBe(0);
+  await u.ran([...rest.split(" "), "--overwrite"]);
   expect([...atEach(readCsv(u.read("capped.csv")))].sort()).toEqual(wanted(3).sort());
 });
 
@@ -173,7 +167,7 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   const argv = ["employees", "--input", "crm.csv", "--column", "Website", ...people];
   const sum = wanted(2).reduce((all, [, count]) => all + count, 0);
   const [looked, cap] = [slugs().length, slugs().length + sum - 1];
-  const quoted = async () => JSON.parse((await own.run([...argv, "--dry-run", "--json"])).stdout);
+  const quoted = async () => await own.json([...argv, "--dry-run", "--json"]);
   expect(await quoted()).toMatchObject({
     ...{ credits: named.length, requests: named.length, matches: null },
     look_ups: { companies: named.length, credits: named.length },
@@ -188,17 +182,16 @@ test("domains are looked up first, within quote and cap; what was looked up cost
     expect.stringContaining("pays for the look-ups at most"),
   ]);
   expect(await charged(service, CREDITS)).toBe(before);
-  const ran = await own.run([...argv, "--max-credits", String(cap), "-o", "people.csv"]);
-  expect(ran.code, ran.stderr).toBe(0);
-  expect(ran.stderr).toContain(
+  await own.ends(
+    0,
+    [...argv, "--max-credits", String(cap), "-o", "people.csv"],
     `1 company has no profile address that is known, left out: ${unknown}`,
+    `look-ups of companies cost ${looked} credits`,
   );
-  expect(ran.stderr).toContain(`look-ups of companies cost ${looked} credits`);
   expect(await charged(service, CREDITS)).toBe(before + cap);
   expect(readCsv(own.read("people.csv"))).toHaveLength(sum - 1);
   // A cap counts what its look-ups cost before.
-  const same = await own.run(asTyped`${argv} --max-credits ${cap} -o people.csv --overwrite`);
-  expect(same.code, same.stderr).toBe(0);
+  await own.ran(asTyped`${argv} --max-credits ${cap} -o people.csv --overwrite`);
   expect(await charged(service, CREDITS)).toBe(before + cap);
   expect(await quoted()).toMatchObject({
     credits: 1,
@@ -206,8 +199,7 @@ test("domains are looked up first, within quote and cap; what was looked up cost
     matches: sum,
     reuse: { rows: sum - 1 },
   });
-  const all = await own.run([...argv, "--yes", "-o", "all.csv"]);
-  expect(all.code, all.stderr).toBe(0);
+  await own.ran([...argv, "--yes", "-o", "all.csv"]);
   expect(await charged(service, CREDITS)).toBe(before + looked + sum);
   expect([...atEach(readCsv(own.read("all.csv")))].sort()).toEqual(wanted(2).sort());
   // What one account paid for look-ups is nothing that another one's cap counts.
@@ -220,8 +212,7 @@ test("domains are looked up first, within quote and cap; what was looked up cost
     now: Date.now,
   });
   const theirs = [...argv, "--max-credits", String(named.length + 1), "-o", "theirs.csv"];
-  const other = await own.run(theirs, { env: { HEADCOUNT_API_KEY: key } });
-  expect(other.code, other.stderr).toBe(0);
+  await own.ran(theirs, { env: { HEADCOUNT_API_KEY: key } });
   // Here the companies are owned already, so that all of the cap is for people.
   expect(readCsv(own.read("theirs.csv"))).toHaveLength(named.length + 1);
 });
@@ -242,8 +233,7 @@ test("a table keeps its rows and columns: a row for each person, and what became
   writeFileSync(own.file("crm.csv"), ["Name,Company", ...rows].join("\n"));
   const argv = asTyped`employees crm.csv --keep-input --department ${DEPARTMENT} --per-company 2`;
   const before = await charged(service, CREDITS);
-  const ran = await own.run(asTyped`${argv} --fields name --max-credits 20 -o people.csv`);
-  expect(ran.code, ran.stderr).toBe(0);
+  const ran = await own.ran(asTyped`${argv} --fields name --max-credits 20 -o people.csv`);
   const most = (slug: string): number => wanted(2).find(([other]) => other === slug)?.[1] ?? 0;
   expect(await charged(service, CREDITS)).toBe(before + 1 + most(first) + most(second));
   const found = (name: string, slug: string) =>
@@ -269,14 +259,12 @@ test("a table keeps its rows and columns: a row for each person, and what became
   // Half of it, and the rest by resume: the table is the same.
   const other = user(service.url, service.key);
   writeFileSync(other.file("crm.csv"), own.read("crm.csv"));
-  const half = await other.run(
+  const half = await other.ran(
     asTyped`${argv} --fields name --limit 1 --max-credits 20 -o people.csv`,
   );
-  expect(half.code, half.stderr).toBe(0);
   expect(readCsv(other.read("people.csv")).map(({ hc_match }) => hc_match)).toContain("not asked");
   const [, run = ""] = /; headcount resume (\S+) /.exec(half.stderr) ?? [];
-  const all = await other.run(asTyped`resume ${run} --limit 20 --max-credits 20 --overwrite`);
-  expect(all.code, all.stderr).toBe(0);
+  await other.ran(asTyped`resume ${run} --limit 20 --max-credits 20 --overwrite`);
   expect(other.read("people.csv")).toBe(own.read("people.csv"));
 });
 
@@ -284,13 +272,11 @@ test("forgetting somebody takes the row out of a table that was written for one'
   const own = user(service.url, service.key);
   writeFileSync(own.file("crm.csv"), `Name,Company\nMine,${slugs()[0]}\n`);
   const argv = asTyped`employees crm.csv --keep-input --department ${DEPARTMENT} --per-company 2`;
-  const ran = await own.run([...argv, "--max-credits", "20", "-o", "people.csv"]);
-  expect(ran.code, ran.stderr).toBe(0);
+  await own.ran([...argv, "--max-credits", "20", "-o", "people.csv"]);
   const before = readCsv(own.read("people.csv"));
   const [{ hc_id: id = "" } = {}, ...others] = before;
 
-  const forgot = await own.run(["forget", id, "--yes"]);
-  expect(forgot.code, forgot.stderr).toBe(0);
+  const forgot = await own.ran(["forget", id, "--yes"]);
   expect(forgot.stdout).toContain("people.csv");
   expect(readCsv(own.read("people.csv"))).toEqual(others);
 });
@@ -302,20 +288,18 @@ test.each([[], ["--keep-input"]])(
     writeFileSync(own.file("crm.csv"), ["Company", ...slugs()].join("\n"));
     const named = kept.length > 0 ? ["crm.csv", ...kept] : ["--input", "crm.csv"];
     const argv = ["employees", ...named, "--department", DEPARTMENT, "--max-credits", "100"];
-    const first = await own.run([...argv, "--per-company", "1", "-o", "first.csv"]);
-    expect(first.code, first.stderr).toBe(0);
+    await own.ran([...argv, "--per-company", "1", "-o", "first.csv"]);
     const before = await charged(service, CREDITS);
     const fresh = companies.flatMap(([slug, people]) =>
       people < 2 ? [] : [[slug, Math.min(people - 1, 2)] as const],
     );
     const sum = fresh.reduce((all, [, people]) => all + people, 0);
     const more = [...argv, "--per-company", "2", "--new-only"];
-    expect(JSON.parse((await own.run([...more, "--dry-run", "--json"])).stdout)).toMatchObject({
+    expect(await own.json([...more, "--dry-run", "--json"])).toMatchObject({
       credits: sum,
       rows: sum,
     });
-    const second = await own.run([...more, "-o", "second.csv"]);
-    expect(second.code, second.stderr).toBe(0);
+    await own.ran([...more, "-o", "second.csv"]);
     expect(await charged(service, CREDITS)).toBe(before + sum);
     const column = kept.length > 0 ? "hc_id" : "id";
     const ids = (file: string) => readCsv(own.read(file)).flatMap((row) => row[column] || []);
@@ -355,8 +339,7 @@ test("what was not looked at is not whole, and one company that nobody is found 
     ]);
   }
   const [slug = ""] = slugs();
-  const some = await own.run(["employees", slug, "nobody-has-this.example", "--new-only", ...cap]);
-  expect(some.code, some.stderr).toBe(0);
+  await own.ran(["employees", slug, "nobody-has-this.example", "--new-only", ...cap]);
   expect(JSON.parse(own.read("r.json"))).toMatchObject({
     complete: false,
     bound: "matches",
@@ -404,8 +387,7 @@ test("companies are counted by one call a title, those of a title that nobody ha
   try {
     const titles = "nobody has this; nor this; nor that";
     const argv = asTyped`employees ${slugs()} --title-ladder ${titles} --per-company 2 --dry-run --json`;
-    const ran = await u.run(argv);
-    expect(ran.code, ran.stderr).toBe(0);
+    await u.ran(argv);
     expect(paths.filter((path) => path === "/counts")).toHaveLength(3);
     expect(paths.length).toBeLessThanOrEqual(3 + 5);
   } finally {
@@ -428,8 +410,7 @@ test("a ladder with --new-only: the best titles of whom nobody owns, at most so 
     there.filter(({ title = "" }) => title.toLowerCase() === rung),
   );
   const argv = ["employees", slug, "--title-ladder", ladder.join("; "), "--max-credits", "50"];
-  const one = await own.run([...argv, "--per-company", "1", "-o", "one.csv"]);
-  expect(one.code, one.stderr).toBe(0);
+  await own.ran([...argv, "--per-company", "1", "-o", "one.csv"]);
   const owned = ids(readCsv(own.read("one.csv")));
   expect(owned).toHaveLength(1);
   const rest = best.filter(({ id = "" }) => !owned.includes(id));
@@ -475,9 +456,7 @@ test("who is owned is counted by company, with nothing to name", async () => {
   const argv = ["count", "--owned", "--by", "company_network_url"];
   expect((await own.run(argv)).stdout).toBe("company_network_url,count\n");
   const [slug = ""] = slugs();
-  expect((await own.run(["employees", slug, "--limit", "2", "--yes", "-o", "two.csv"])).code).toBe(
-    0,
-  );
+  await own.ran(["employees", slug, "--limit", "2", "--yes", "-o", "two.csv"]);
   const rows = readCsv((await own.run(argv)).stdout);
   expect(
     rows.map(({ company_network_url: at = "", count }) => [at.split("/").at(-1), count]),

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SuppressionList } from "../../src/engine/library/suppression.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { readSuppression } from "../../src/engine/runs/suppression.ts";
@@ -12,14 +12,10 @@ import { tempDir } from "../support/client.ts";
 import { type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { ran as ok } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { workbookOf } from "../support/workbook.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 400, credits: 100_000 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 400, credits: 100_000 });
 
 type Row = Readonly<Record<"id" | "name" | "network_url" | "company_domain", string>>;
 const rows = (text: string): Row[] =>
@@ -87,7 +83,7 @@ describe("headcount suppress", () => {
         suppressed: gone.length,
         rows_paid: all.length * 3,
       });
-      expect((await me.run(["owned", "show", one.id])).code).toBe(6);
+      await me.ends(6, ["owned", "show", one.id]);
       await ok(me, ["runs", "export", "last", "-o", "all.xlsx"]);
       await ok(me, ["runs", "export", "last", "-o", "duckdb:crm.duckdb#people"]);
       expect((await ok(me, ["suppress", "remove", third.company_domain])).stderr).toContain(
@@ -102,7 +98,7 @@ describe("headcount suppress", () => {
     const once = (row: Row): boolean => all.filter(({ name }) => name === row.name).length === 1;
     const alone = all.find(once) as Row;
     await ok(me, ["suppress", "add", alone.name.toUpperCase(), "--note", "objected"]);
-    expect((await me.run(["owned", "show", alone.id])).code).toBe(6);
+    await me.ends(6, ["owned", "show", alone.id]);
     const checked = await ok(
       me,
       asTyped`suppress check ${alone.network_url} ${alone.id} ${alone.name} --json`,
@@ -132,7 +128,7 @@ describe("headcount suppress", () => {
     }
     // On the list is not forgotten: nothing is said to be gone that nobody ever kept.
     await ok(me, ["suppress", "add", "somebody-unheard-of"]);
-    expect((await me.run(["forget", "somebody-unheard-of", "--yes"])).code).toBe(6);
+    await me.ends(6, ["forget", "somebody-unheard-of", "--yes"]);
     await ok(me, ["suppress", "remove", "somebody-unheard-of"]);
     expect((await ok(me, ["suppress", "list"])).stdout).toBe(before);
   });
@@ -177,14 +173,14 @@ describe("headcount suppress", () => {
         2,
         expect.stringContaining("nothing was spent"),
       ]);
-      expect((await me.run(["suppress", "check", company])).code).toBe(0);
+      await me.ran(["suppress", "check", company]);
     }
     const elsewhere = `elsewhere.example/in/${last(one.network_url)}`;
-    expect((await me.run(["suppress", "check", elsewhere])).code).toBe(6);
+    await me.ends(6, ["suppress", "check", elsewhere]);
     await ok(me, ["suppress", "add", elsewhere]);
     await ok(me, ["suppress", "remove", one.network_url]);
-    expect((await me.run(["suppress", "check", one.network_url])).code).toBe(6);
-    expect((await me.run(["suppress", "check", elsewhere])).code).toBe(0);
+    await me.ends(6, ["suppress", "check", one.network_url]);
+    await me.ran(["suppress", "check", elsewhere]);
   });
 
   test("nor is who is named in a segment of several, or beside an exception", async () => {
@@ -326,7 +322,7 @@ describe("headcount suppress", () => {
     expect((await ok(me, ["runs", "export", "last", "--format", "ndjson"])).stdout).toContain(
       one.id,
     );
-    expect((await me.run(["suppress", "remove", one.id])).code).toBe(2);
+    await me.ends(2, ["suppress", "remove", one.id]);
   });
 
   test("whoever is stopped at any step of making the list has named nobody, and the same command again does it", async () => {

@@ -1,17 +1,12 @@
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { seeded, type User } from "../support/export.ts";
 import { inSales, keysIn, keysOf, without } from "../support/kept-list.ts";
 import { long } from "../support/long.ts";
-import { Crowd, type PeopleService, startPeopleService } from "../support/people-service.ts";
+import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { filesBelow, machineNamed, openedFiles, teamOf } from "../support/team.ts";
-
-const running: PeopleService[] = [];
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.close();
-});
 
 const WEEK = { gone: 0.1, moved: 0.1, born: 0.1 };
 
@@ -21,7 +16,7 @@ async function kept() {
   const service = await startPeopleService({
     people: Array.from({ length: 200 }, () => crowd.born()),
   });
-  running.push(service);
+  onTestFinished(() => service.close());
   const team = await teamOf(["laptop", "ci"], service.url, service.key);
   const [laptop, ci] = team.machines as [User, User];
   await ok(laptop, ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);

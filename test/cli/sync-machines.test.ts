@@ -1,18 +1,14 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { charged, type User } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { ok, ran } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { filesBelow, machineNamed, openedFiles, teamOf } from "../support/team.ts";
 
 const CREDITS = 100_000;
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 200, credits: CREDITS });
-});
-afterAll(() => service.close());
+const service = testService({ people: 200, credits: CREDITS });
 
 const BUY = ["search", "--department", "Sales", "--limit", "3", "--yes", "--format", "ndjson"];
 const MORE = ["search", "--department", "Legal", "--limit", "2", "--yes", "--format", "ndjson"];
@@ -91,7 +87,7 @@ describe("headcount sync, a state folder that was copied", () => {
     const job = { filters: { department: "Sales" }, max_credits: 20, output: "l.csv" };
     writeFileSync(copy.file("jobs.json"), JSON.stringify({ sync: folder, jobs: { legal: job } }));
     const paid = await charged(service, CREDITS);
-    expect((await copy.run(["jobs", "run", "legal", "--file", "jobs.json"])).code).toBe(2);
+    await copy.ends(2, ["jobs", "run", "legal", "--file", "jobs.json"]);
     expect(await charged(service, CREDITS)).toBe(paid);
   });
 });
@@ -190,7 +186,7 @@ describe("headcount sync --rekey", () => {
       const key = keyIn(stderr);
       for (const [name, text] of openedFiles(shared))
         if (!name.endsWith(".json")) expect(text).not.toMatch(/^[[{]/);
-      expect(await ci.run(["sync", folder])).toMatchObject({ code: 3 });
+      await ci.ends(3, ["sync", folder]);
 
       const env = { HEADCOUNT_SYNC_KEY: key };
       expect((await ran(ci, ["sync", folder], { env })).stdout).toMatch(/; gave 1 run\n$/);

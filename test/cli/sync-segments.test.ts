@@ -1,16 +1,12 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { User } from "../support/export.ts";
 import { ok } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { filesBelow, teamOf } from "../support/team.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 50, credits: 100 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 50, credits: 100 });
 
 const save = (me: User, department: string) =>
   ok(me, ["segment", "save", "legal", "--department", department, "--overwrite"]);
@@ -87,7 +83,7 @@ describe("headcount sync, saved segments", () => {
     const path = join(folder, "segments", second);
     const whole = readFileSync(path);
     writeFileSync(path, whole.subarray(0, 40));
-    expect((await ci.run(["sync", folder])).code).toBe(5);
+    await ci.ends(5, ["sync", folder]);
     expect(await shown(ci)).toEqual({ legal: "Legal" });
 
     await sync(laptop, ci);

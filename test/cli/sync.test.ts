@@ -1,19 +1,15 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
 import { charged, runIds, type User } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { ok, ran } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { filesBelow, machineNamed, openedFiles, teamOf } from "../support/team.ts";
 
 const CREDITS = 100_000;
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 400, credits: CREDITS });
-});
-afterAll(() => service.close());
+const service = testService({ people: 400, credits: CREDITS });
 
 type Row = Readonly<Record<"id" | "name" | "network_url", string>>;
 const rowsOf = (text: string): Row[] =>
@@ -130,7 +126,7 @@ describe("headcount sync", () => {
       const [one] = rowsOf(await ok(laptop, SEARCH)) as [Row];
       await ok(laptop, ["suppress", "add", one.network_url, "--note", `asked by ${one.name}`]);
       for (const each of [laptop, ci]) await ok(each, ["sync", folder]);
-      expect((await ci.run(["owned", "show", one.id])).code).toBe(6);
+      await ci.ends(6, ["owned", "show", one.id]);
 
       await ok(ci, ["suppress", "remove", one.network_url]);
       for (const each of [ci, laptop]) await ok(each, ["sync", folder]);
@@ -239,7 +235,7 @@ describe("headcount sync", () => {
     );
     const lost = machineNamed("unmounted", service.url, service.key, more);
     writeFileSync(lost.file("jobs.json"), JSON.stringify({ sync: tempDir("headcount-no-"), jobs }));
-    expect((await lost.run(["jobs", "run", "legal", "--file", "jobs.json"])).code).toBe(2);
+    await lost.ends(2, ["jobs", "run", "legal", "--file", "jobs.json"]);
     expect(runIds(lost)).toEqual([]);
   });
 

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { identityIn, PersonMatcher, requireOne } from "../../src/shared/person.ts";
 import { type User, user } from "../support/export.ts";
 import { ok } from "../support/ran.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 300, credits: 100_000 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 300, credits: 100_000 });
 
 type Row = Readonly<
   Record<"id" | "name" | "first_name" | "last_name" | "network_url" | "country", string>
@@ -106,7 +102,7 @@ describe("forget", () => {
       expect(await ok(me, ["forget", `${host}${bare}/overlay/contact-info/`, "--yes"])).toContain(
         "library: 1 person",
       );
-      expect((await me.run(["owned", "show", id])).code).toBe(6);
+      await me.ends(6, ["owned", "show", id]);
     },
   );
 });
@@ -124,13 +120,13 @@ describe("suppress", () => {
     const added = await me.run(["suppress", "add", `https://uk.${bare}/de/`]);
     expect(added.stderr).toContain(`taken for the address ${bare.toLowerCase()}`);
     expect(added.stderr).toContain("of the people you have that hides 1");
-    expect((await me.run(["owned", "show", id])).code).toBe(6);
-    expect((await me.run(["suppress", "check", id])).code).toBe(0);
+    await me.ends(6, ["owned", "show", id]);
+    await me.ran(["suppress", "check", id]);
 
     const other = rows[3]?.id ?? "";
     await ok(me, ["suppress", "add", other]);
-    expect((await me.run(["suppress", "check", other])).code).toBe(0);
-    expect((await me.run(["suppress", "check", other.toUpperCase()])).code).toBe(6);
+    await me.ran(["suppress", "check", other]);
+    await me.ends(6, ["suppress", "check", other.toUpperCase()]);
 
     const later = await me.run(["suppress", "add", "https://nobody-yet.example/"]);
     expect(later.stderr).toContain("everybody of the domain nobody-yet.example");

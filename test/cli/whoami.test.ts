@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { createKey, type KeyInit } from "../../src/service/admin/keys.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { tempDir, testContext } from "../support/client.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { startForeignService } from "../support/foreign-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { c } from "../support/store.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 300, credits: 500 });
-});
-afterAll(() => service.close());
+const service = testService({ people: 300, credits: 500 });
 
 const END = Date.UTC(2099, 0, 31);
 const keyWith = (more: Partial<KeyInit> = {}) =>

@@ -387,6 +387,7 @@ z,Nobody,,,,,,
         }
       } finally {
         await service.close();
+        await engine.close();
       }
     },
   );

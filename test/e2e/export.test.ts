@@ -1,36 +1,42 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, type User, user, visibleFiles } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
 import { BIN, spawnUser } from "../support/spawned.ts";
 import { isLeftOut } from "../support/tools.ts";
 
-const CREDITS = 1_000_000;
+const GRANTED = 1_000_000;
 let service: TestService;
 let proxy: FaultProxy;
 let u: User;
 let before: number;
+let domain = "";
 beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
-    credits: CREDITS,
+    credits: GRANTED,
   });
+  const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } });
+  const people = json.result as readonly { company_domain?: string | null }[];
+  domain = people.find(({ company_domain }) => company_domain)?.company_domain ?? "";
 }, 60_000);
 afterAll(() => service.close());
 beforeEach(async () => {
   proxy = await faultProxy({ target: service.url });
   u = user(proxy.url, service.key);
-  before = await charged(service, CREDITS);
+  before = await charged(service, GRANTED);
 });
 afterEach(() => proxy.close());
 
-const spent = async (): Promise<number> => (await charged(service, CREDITS)) - before;
+const spent = async (): Promise<number> => (await charged(service, GRANTED)) - before;
 const SEARCH = ["search", "--department", "Sales", "--per-page", "10", "--limit", "150", "--yes"];
 
 interface Ended {
@@ -120,6 +126,37 @@ describe("pipes", () => {
     });
     expect(await spent()).toBe(1500);
   });
+});
+
+describe.each([
+  ["search", () => ["search", "--department", "Sales", "--limit", "3"]],
+  ["enrich", () => ["enrich", domain]],
+] as const)("%s with rows for a stdout that is closed", (_, argv) => {
+  const shell = async (redirect: string) => {
+    const before = await spent();
+    const words = ["-c", `exec "$0" "$@" ${redirect}`, process.execPath, BIN, ...argv(), "--yes"];
+    const ran = await start("sh", words).ended;
+    return { ...ran, spent: (await spent()) - before };
+  };
+
+  test("is refused before anything is bought; to a file, or thrown away on purpose, it is bought", async () => {
+    const closed = await shell(">&-");
+    expect(closed).toMatchObject({ code: 2, spent: 0 });
+    expect(closed.stderr).toContain(
+      "stdout is closed, and the rows go there; nothing was spent\nhint: -o FILE keeps them",
+    );
+    const thrown = await shell("> /dev/null");
+    expect(thrown.code, thrown.stderr).toBe(0);
+    expect(thrown.spent).toBeGreaterThan(0);
+    expect((await shell("-o rows.csv --overwrite >&-")).code).toBe(0);
+  });
+});
+
+test("filters come out of a pipe that a shell names", async () => {
+  const script = `exec "$0" "$1" count -f <(printf '{"department":"Sales"}') --json`;
+  const { code, stdout } = await start("bash", ["-c", script, process.execPath, BIN]).ended;
+  const straight = await u.run(["count", "--department", "Sales", "--json"]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: straight.stdout });
 });
 
 describe("signals", () => {
@@ -232,3 +269,167 @@ test.skipIf(isLeftOut(mayMount))(
     expect(existsSync(u.file("small/p.csv"))).toBe(false);
   },
 );
+
+describe("runs", { tags: ["long"] }, () => {
+  const UNSHARE = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+  const CAN_UNSHARE = spawnSync("unshare", [...UNSHARE, "true"]).status === 0;
+  let { service, proxy, u } = {} as Serving & { proxy: FaultProxy };
+  serveThroughProxy((now) => ({ service, proxy, u } = now));
+
+  test("a run whose reader had enough is no hindrance to a bare resume, and the same command goes on without paying twice", async () => {
+    const search = [
+      "search",
+      "--department",
+      "Sales",
+      "--limit",
+      "100",
+      "--per-page",
+      "10",
+      "--yes",
+    ];
+    const before = await charged(service, CREDITS);
+    const line = `${process.execPath} ${BIN} ${search.join(" ")} | head -1`;
+    const child = spawn("bash", ["-c", line], {
+      cwd: u.dir,
+      env: { PATH: process.env.PATH ?? "", ...u.env },
+    });
+    await new Promise((done) => child.on("close", done));
+    expect(await u.json(["runs", "--json"])).toMatchObject([
+      { status: "closed", problem: "the reader closed the pipe" },
+    ]);
+    const bare = await u.run(["resume"]);
+    expect(bare).toMatchObject({ code: 0, stdout: "" });
+    expect(bare.stderr).toMatch(
+      /no run is unfinished; headcount resume \S+ goes on with one whose reader closed the pipe/,
+    );
+    const again = await spawnUser(u, search);
+    expect({ code: again.code, rows: again.stdout.trim().split("\n").length }).toEqual({
+      code: 0,
+      rows: 100,
+    });
+    expect({ runs: runIds(u).length, spent: (await charged(service, CREDITS)) - before }).toEqual({
+      runs: 1,
+      spent: 100,
+    });
+  });
+
+  describe.skipIf(isLeftOut(CAN_UNSHARE))(
+    "two containers with one state folder and one host name",
+    () => {
+      const SEARCH = asTyped`search --department Sales --limit 60 --per-page 20 --concurrency 1 --yes`;
+
+      function inside(argv: readonly string[]): {
+        child: ChildProcess;
+        ended: Promise<{ code: number | null; stderr: string }>;
+      } {
+        const child = spawn("unshare", [...UNSHARE, process.execPath, BIN, ...argv], {
+          cwd: u.dir,
+          env: { PATH: process.env.PATH ?? "", ...u.env },
+          stdio: ["ignore", "ignore", "pipe"],
+        });
+        let stderr = "";
+        child.stderr?.on("data", (chunk: Buffer) => {
+          stderr += chunk.toString();
+        });
+        return {
+          child,
+          ended: new Promise((done) => child.on("close", (code) => done({ code, stderr }))),
+        };
+      }
+
+      test("a run that is at work is not taken over; one that was killed is, and no page is paid for twice", async () => {
+        const before = await charged(service, CREDITS);
+        let held = true;
+        proxy.decide = ({ paid }) =>
+          held && paid === 2 ? { kind: "delay", ms: 60_000 } : { kind: "none" };
+        const argv = [...SEARCH, "-o", "p.csv"];
+        const first = inside(argv);
+        while (proxy.seen.filter(({ paid }) => paid > 0).length < 2)
+          await new Promise((wait) => setTimeout(wait, 20));
+        const second = await inside(argv).ended;
+        expect(second.code).toBe(9);
+        expect(second.stderr).toContain("in another container since");
+        expect((await inside(["resume"]).ended).stderr).toContain("Nothing to resume");
+        expect(await u.json(["runs", "--json"])).toMatchObject([{ status: "running", rows: 20 }]);
+        first.child.kill("SIGKILL");
+        await first.ended;
+        held = false;
+        expect(await inside(argv).ended).toMatchObject({ code: 0 });
+        expect(new Set(readCsv(u.read("p.csv")).map(({ id }) => id)).size).toBe(60);
+        expect((await charged(service, CREDITS)) - before).toBe(60);
+      }, 60_000);
+    },
+  );
+});
+
+describe("what has no end", () => {
+  let service: TestService;
+  let u: User;
+  beforeAll(async () => {
+    service = await startTestService({ people: 200, credits: 1_000 });
+    u = user(service.url, service.key);
+    expect(
+      (await spawnUser(u, ["search", "--department", "Sales", "--limit", "3", "--yes"])).code,
+    ).toBe(0);
+  }, 60_000);
+  afterAll(() => service.close());
+
+  const ENDLESS_SQL = [
+    "sql",
+    "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c",
+  ];
+
+  /** Whose command line names the query: the program, and what it began. */
+  const runningFor = (mark: string): number[] =>
+    readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .filter((pid) => {
+        try {
+          return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`MARK=${mark}`);
+        } catch {
+          return false;
+        }
+      })
+      .map(Number);
+
+  /** Starts it, waits until its own process for the person's program is there, and sends the signal. */
+  async function signalled(
+    argv: readonly string[],
+    signal: NodeJS.Signals,
+  ): Promise<{ code: number | null; left: number[] }> {
+    const mark = `${signal}-${argv[0]}-${Math.random().toString(36).slice(2)}`;
+    const env = { PATH: process.env.PATH ?? "", ...u.env, MARK: mark };
+    const child = spawn(process.execPath, [BIN, ...argv], { cwd: u.dir, env, stdio: "ignore" });
+    const exited = new Promise<number | null>((resolve) => child.on("exit", resolve));
+    while (runningFor(mark).length < 2 && child.exitCode === null) await pause(20);
+    await pause(300);
+    child.kill(signal);
+    const code = await exited;
+    for (let tries = 0; tries < 100 && runningFor(mark).length > 0; tries++) await pause(20);
+    return { code, left: runningFor(mark) };
+  }
+
+  long.each([
+    [ENDLESS_SQL, "SIGTERM", 130],
+    [ENDLESS_SQL, "SIGINT", 130],
+    [ENDLESS_SQL, "SIGKILL", null],
+  ] as const)("%j ends at %s and leaves nothing behind", async (argv, signal, code) => {
+    expect(await signalled(argv, signal)).toEqual({ code, left: [] });
+  });
+
+  test("a home that can never be made is said at once", async () => {
+    const env = {
+      HOME: "/proc/1/x",
+      XDG_STATE_HOME: "",
+      HEADCOUNT_STATE_DIR: "",
+      HEADCOUNT_CONFIG_DIR: "",
+    };
+    const { code, stderr } = await spawnUser(
+      u,
+      ["search", "--department", "Sales", "--limit", "1", "--yes"],
+      env,
+    );
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining("/proc/1/x")]);
+    expect(code).not.toBe(0);
+  });
+});

@@ -42,7 +42,7 @@ const historyOf = (name: string): string => {
 };
 const status = async () =>
   (
-    JSON.parse((await u.run(["jobs", ...jobs("status", "--json")])).stdout) as {
+    (await u.json(["jobs", ...jobs("status", "--json")])) as {
       jobs: { status: string; due: boolean; next: string }[];
     }
   ).jobs;

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import type { Command } from "commander";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
@@ -14,7 +14,8 @@ import { type TestContextOptions, testContext } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
 import { type Ran, type User, user } from "../support/export.ts";
 import { serving } from "../support/serve-command.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import type { TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 /** Commands that print no JSON document, each with what they print. */
 const NO_JSON: Readonly<Record<string, string>> = {
@@ -39,13 +40,11 @@ for (const [path, document] of DESCRIBED) {
 const errors = ajv.compile(schemaOf("errors") ?? false);
 const seen = new Map<string, Set<string>>();
 
-let service: TestService;
+const service = testService({ people: 2_000, credits: 100_000 });
 let u: User;
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: 100_000 });
   u = user(service.url, service.key);
 }, 60_000);
-afterAll(() => service.close());
 
 /** Holds what a command printed against its schema, and notes which of the variants it is. */
 function hold(path: string, printed: string): unknown {

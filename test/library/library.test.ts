@@ -1,5 +1,9 @@
+import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { libraryPath, totalsOf } from "../../src/engine/library/library.ts";
+import { openToWrite, queryRows } from "../../src/engine/library/sqlite.ts";
 import { openLibrary, type Shelf } from "../../src/engine/library/take-in.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";
@@ -250,3 +254,25 @@ async function closed(opened: ReturnType<ReturnType<typeof state>["open"]>) {
   library.close();
   return totals;
 }
+
+test("rows are read to the end although all is collected, and everybody waits, between two of them", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const database = await openToWrite(join(tempDir(), "rows.db"));
+  database.exec("CREATE TABLE t (n)");
+  database.exec(
+    "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100) INSERT INTO t SELECT n FROM c",
+  );
+  let sum = 0;
+  for (const { n } of queryRows<{ n: number }>(
+    database,
+    "SELECT n FROM t WHERE n > ? ORDER BY n",
+    0,
+  )) {
+    if (n % 20 === 0) collect();
+    await new Promise((turn) => setImmediate(turn));
+    sum += n;
+  }
+  expect(sum).toBe(5_050);
+  database.close();
+});

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { type Agent, type AgentOptions, startAgent, YES } from "../support/agent.ts";
@@ -6,25 +6,16 @@ import { charged, readCsv, spentBy, type User, user } from "../support/export.ts
 import { faultProxy } from "../support/fault-proxy.ts";
 import { long } from "../support/long.ts";
 import { quoteOf, rawAgent, textOf } from "../support/raw-agent.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 const CREDITS = 100_000;
-let service: TestService;
+const service = testService({ people: 2_000, credits: CREDITS });
 let before = 0;
 let u: User;
-const agents: Agent[] = [];
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
 beforeEach(async () => {
   u = user(service.url, service.key);
   before = await charged(service, CREDITS);
 });
-afterEach(async () => {
-  for (const agent of agents.splice(0)) await agent.close();
-});
-
 const FRENCH = { filters: { country: "france" } };
 const spent = async (): Promise<number> => (await charged(service, CREDITS)) - before;
 async function start(
@@ -32,7 +23,7 @@ async function start(
   options: AgentOptions = { answer: YES },
 ): Promise<Agent> {
   const agent = await startAgent(u, argv, options);
-  agents.push(agent);
+  onTestFinished(() => agent.close());
   return agent;
 }
 const quoted = async (agent: Agent, profiles: number, filters: object = FRENCH.filters) =>
@@ -318,15 +309,13 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   expect(whole.data).toMatchObject({ credits: 0, paid_again: 0, profiles: 0 });
   expect(whole.data.hints).toBeUndefined();
   const written = String(whole.data.command).split(" ").slice(1);
-  expect(await u.run([...written, "-o", "whole.csv"])).toMatchObject({ code: 0 });
+  await u.ran([...written, "-o", "whole.csv"]);
 });
 
 test("what a finished run holds is not bought with the rest of one that --again began and that is not finished", async () => {
   const whole = ["search", "--department", "Legal", "--yes"];
-  expect(await u.run([...whole, "-o", "a.csv"])).toMatchObject({ code: 0 });
-  expect(
-    await u.run([...whole, "--again", "--limit", "2", "--require-complete", "-q"]),
-  ).toMatchObject({ code: 5 });
+  await u.ran([...whole, "-o", "a.csv"]);
+  await u.ends(5, [...whole, "--again", "--limit", "2", "--require-complete", "-q"]);
   const before = await spent();
   const agent = await start(["--max-credits", "100"]);
   const quote = await agent.call("quote", { kind: "people", filters: { department: "Legal" } });
@@ -336,9 +325,7 @@ test("what a finished run holds is not bought with the rest of one that --again 
 });
 
 test("the command of a quote buys what the quote says, also where a run holds more than is to be bought", async () => {
-  expect(await u.run(["search", "--department", "Legal", "--limit", "3", "--yes"])).toMatchObject({
-    code: 0,
-  });
+  await u.ends(0, ["search", "--department", "Legal", "--limit", "3", "--yes"]);
   const agent = await start(["--max-credits", "100"]);
   const quote = await quoted(agent, 5, { department: "Legal" });
   expect(quote.data).toMatchObject({ profiles: 2, credits: 2 });
@@ -351,10 +338,8 @@ test("the command of a quote buys what the quote says, also where a run holds mo
 
 test("an agent pays for nobody whom other runs bought since the same search stopped", async () => {
   const legal = ["search", "--department", "Legal"];
-  expect(await u.run([...legal, "--max-credits", "2", "--require-complete", "-q"])).toMatchObject({
-    code: 5,
-  });
-  expect(await u.run([...legal, "--new-only", "--yes", "-o", "b.csv"])).toMatchObject({ code: 0 });
+  await u.ends(5, [...legal, "--max-credits", "2", "--require-complete", "-q"]);
+  await u.ran([...legal, "--new-only", "--yes", "-o", "b.csv"]);
   const before = await spent();
   const agent = await start(["--max-credits", "100"]);
   const quote = await agent.call("quote", { kind: "people", filters: { department: "Legal" } });

@@ -1,7 +1,6 @@
-// apart: its tests start the program again and again
-import { execFile } from "node:child_process";
 import {
   copyFileSync,
+  createWriteStream,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -10,36 +9,21 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { openStore } from "../../src/service/admin/data-folder.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
-import { tempDir } from "../support/client.ts";
+import { tempDir, testContext } from "../support/client.ts";
 import { folder, foundedFolder, headcount } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 import { ACCOUNT, answer, c, fund, held, temporaryLedger } from "../support/store.ts";
 
-const BIN = join(import.meta.dirname, "../../bin/headcount.js");
-
-/** The built program under a shell. */
-async function shell(
-  script: string,
-  ...args: string[]
-): Promise<{ code: number; out: string; err: string }> {
-  try {
-    const { stderr, stdout } = await promisify(execFile)("sh", [
-      "-c",
-      script,
-      process.execPath,
-      BIN,
-      ...args,
-    ]);
-    return { code: 0, out: stdout, err: stderr };
-  } catch (error) {
-    const { code, stderr, stdout } = error as { code: number; stdout: string; stderr: string };
-    return { code, out: stdout, err: stderr };
-  }
+/** A command whose output goes to a disk that is full. */
+async function toFullDisk(...argv: string[]): Promise<{ code: number; err: string }> {
+  const { context, stderr } = testContext({ argv });
+  const code = await main(argv, { ...context, stdout: createWriteStream("/dev/full") });
+  return { code, err: stderr() };
 }
 
 describe("a folder that is mistyped", () => {
@@ -122,14 +106,12 @@ describe("a key that nobody was shown", () => {
     "does not work: the disk is full, or the reader is gone",
     async () => {
       const data = await foundedFolder();
-      const full = await shell(
-        '"$0" "$1" service keys create --name lost --data "$2" >/dev/full',
-        data,
-      );
-      expect([full.code, full.out]).toEqual([5, ""]);
+      const create = ["service", "keys", "create", "--data", data];
+      const full = await toFullDisk(...create, "--name", "lost");
+      expect(full.code).toBe(5);
       expect(full.err).toMatch(/disk is full.*so it was revoked/s);
       expect(full.err).not.toContain("keep it now");
-      const json = await shell('"$0" "$1" service keys create --json --data "$2" >/dev/full', data);
+      const json = await toFullDisk(...create, "--json");
       expect(json.code).toBe(5);
       const listed = await headcount("service", "keys", "list", "--data", data);
       expect(listed.out.match(/,revoked,/g)).toHaveLength(2);
@@ -143,11 +125,8 @@ test.skipIf(!existsSync("/dev/full"))(
   async () => {
     const data = await foundedFolder();
     const dataset = await generatedDataset(300);
-    const { code } = await shell(
-      '"$0" "$1" serve --port 0 --data "$2" --dataset "$3" >/dev/full',
-      data,
-      dataset,
-    );
+    const argv = ["serve", "--port", "0", "--data", data, "--dataset", dataset];
+    const { code } = await toFullDisk(...argv);
     expect(code).toBe(5);
     expect((await headcount("service", "keys", "--data", data)).out).toMatch(
       /,first,live,.*,revoked,.*\n$/,
@@ -273,16 +252,9 @@ describe("--store", () => {
       ["service", "credits"],
       ["serve", "--port", "0"],
     ]) {
-      const script = `cd "$2" && shift 2 && exec "$0" "$BIN" "$@"`;
-      const { code, err, out } = await shell(
-        `BIN=$1; ${script}`,
-        cwd,
-        ...argv,
-        "--data",
-        join(cwd, "d"),
-        "--store",
-        place,
-      );
+      const words = [...argv, "--data", join(cwd, "d"), "--store", place];
+      const { context, stderr, stdout } = testContext({ argv: words, cwd });
+      const [code, out, err] = [await main(words, context), stdout(), stderr()];
       expect([code, out], err).toEqual([2, ""]);
       expect(err).toContain(says);
       expect(err).not.toMatch(/SECRET|RET@/);
@@ -326,7 +298,7 @@ describe("verify", () => {
     expect(stateOf(data)).toEqual(before);
   });
 
-  test("a copy with its log, and one on a read-only file system, are verified with all that is in the log", async () => {
+  test("a copy with its log is verified with all that is in the log", async () => {
     const ledger = await temporaryLedger({ live: 100 });
     await ledger.store.settle({
       holdId: await held(ledger.store, c(7)),
@@ -340,16 +312,6 @@ describe("verify", () => {
     const before = stateOf(data);
     expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
     expect(stateOf(data)).toEqual(before);
-    const mounted = await shell(
-      `unshare -rm sh -c 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2" && exec "$0" "$1" service verify --data "$2"' "$0" "$1" "$2"`,
-      data,
-    );
-    // Where this may not mount there is nothing to see.
-    if (!/unshare|mount/.test(mounted.err))
-      expect(mounted).toMatchObject({
-        code: 0,
-        out: expect.stringMatching(/^ledger\tsound\ndataset\tnone\nhead\t/),
-      });
     await ledger.close();
   });
 

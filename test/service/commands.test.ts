@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import { main } from "../../src/cli/main.ts";
 import { parseApiKey } from "../../src/service/money/keys.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { testContext } from "../support/client.ts";
+import { shellWords } from "../support/hints.ts";
 import { long } from "../support/long.ts";
 import { folder, foundedFolder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
@@ -59,9 +59,7 @@ describe("service keys", () => {
     const { code, err } = await headcount("service", "keys", "list", "--data", data);
     const [, begins = "", serves = ""] =
       /import --people FILE --data (.*) or .* serve --data (.*) begins/.exec(err) ?? [];
-    const read = execFileSync("sh", ["-c", `printf '%s\\n' ${begins} ${serves}`], {
-      encoding: "utf8",
-    });
+    const read = `${shellWords(`${begins} ${serves}`).join("\n")}\n`;
     expect([code, read]).toEqual([2, `${data}\n${data}\n`]);
   });
 

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { refreshCommand } from "../../src/console/segment.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
@@ -11,16 +11,11 @@ import { user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
-const open: TestService[] = [];
-afterEach(async () => {
-  for (const service of open.splice(0)) await service.close();
-});
-
 async function serve(
   options: TestServiceOptions = {},
 ): Promise<{ service: TestService; page: ConsoleClient }> {
   const service = await startTestService({ people: 2_000, console: {}, ...options });
-  open.push(service);
+  onTestFinished(() => service.close());
   return { service, page: new ConsoleClient(service, options.now ?? Date.now) };
 }
 

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { credits } from "../../src/shared/contract/money.ts";
 import { ConsoleClient, type Session } from "../support/console.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
-let service: TestService;
+const service = testService({ people: 2_000, now: () => clock.now, console: {} });
 let client: ConsoleClient;
 const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
 const filters = { department: ["Sales"] };
@@ -12,10 +12,8 @@ const balance = async (): Promise<bigint> =>
   (await service.store.balance("default", "live")).balance;
 
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, now: () => clock.now, console: {} });
   client = new ConsoleClient(service, () => clock.now);
 });
-afterAll(() => service.close());
 beforeEach(() => {
   clock.now += 60_000;
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { wholeBytes } from "../../src/engine/output/whole/bytes.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
 import type { WholeFile } from "../../src/service/http/options.ts";
@@ -13,16 +13,11 @@ import { startTestService, type TestService } from "../support/service.ts";
 const folder = mkdtempSync(join(tmpdir(), "headcount-people-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const open: TestService[] = [];
-afterEach(async () => {
-  for (const service of open.splice(0)) await service.close();
-});
-
 const wholeFile: WholeFile = (format, pages) => wholeBytes(format, "person", pages);
 
 async function bought(profiles: number, console: { wholeFile?: WholeFile } = { wholeFile }) {
   const service = await startTestService({ people: 2_000, console });
-  open.push(service);
+  onTestFinished(() => service.close());
   const page = new ConsoleClient(service, Date.now);
   const session = await page.enter();
   const { json } = await page.call(session, "POST", "/quote", { filters: {}, profiles });

@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createKey, type KeyInit } from "../../src/service/admin/keys.ts";
 import { type Answer, as, ConsoleClient, type Sent, type Session } from "../support/console.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { c } from "../support/store.ts";
 
-let service: TestService;
+const service = testService({ people: 2_000, now: () => clock.now, console: {} });
 let client: ConsoleClient;
 const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
 
 beforeAll(async () => {
-  service = await startTestService({ people: 2_000, now: () => clock.now, console: {} });
   client = new ConsoleClient(service, () => clock.now);
 });
-afterAll(() => service.close());
 
 const send = (method: string, path: string, sent?: Sent): Promise<Answer> =>
   client.send(method, path, sent);

@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // POST /counts: people of a segment at each of several companies, by one call.
 
-let service: TestService;
+const service = testService({
+  people: 2_000,
+  plan: { perMinute: 100_000, perDay: 1_000_000 },
+});
 let companies: string[];
 
 beforeAll(async () => {
-  service = await startTestService({
-    people: 2_000,
-    plan: { perMinute: 100_000, perDay: 1_000_000 },
-  });
   const all = await service.engine.people(
     { exact: {}, prefix: {}, range: {} },
     { offset: 0, limit: 2_000 },
@@ -19,7 +19,6 @@ beforeAll(async () => {
   const people = all.records.map((record) => JSON.parse(record.toString()) as Person);
   companies = [...new Set(people.flatMap(({ company_network_url: company }) => company ?? []))];
 });
-afterAll(() => service.close());
 
 const counts = (body: object) => service.call("/counts", { body });
 

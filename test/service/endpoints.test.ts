@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { watchResponses } from "../support/openapi.ts";
-import { onResponse, startTestService, type TestService } from "../support/service.ts";
+import { onResponse, startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 watchResponses(onResponse);
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, plan: {} });
-});
-afterAll(() => service.close());
+const service = testService({ people: 2_000, plan: {} });
 
 const balance = async (): Promise<number> =>
   (await service.call("/v1/account")).json.result.credits.remaining;

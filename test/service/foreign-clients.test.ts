@@ -1,15 +1,12 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestService, type TestService } from "../support/service.ts";
+import { describe, expect, test } from "vitest";
+import { startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // What plain clients do that ours does not: write everything before they read, or send in the moment of a shutdown.
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 500 });
-}, 60_000);
-afterAll(() => service.close());
+const service = testService({ people: 500 });
 
 async function open(port: number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");

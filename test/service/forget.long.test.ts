@@ -12,6 +12,7 @@ import { asTyped } from "../support/as-typed.ts";
 import { cases, everyNth, LONG } from "../support/campaign.ts";
 import { tempDir } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
+import { type Database, hasPostgres, openDatabase } from "../support/database.ts";
 import { spentBy, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import {
@@ -24,7 +25,6 @@ import {
 } from "../support/kept.ts";
 import { headcount } from "../support/serve-command.ts";
 import type { TestService } from "../support/service.ts";
-import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
@@ -323,46 +323,43 @@ describe("headcount service suppress", () => {
   });
 });
 
-describe.skipIf(isLeftOut(postgresBinaries() !== undefined))(
-  "with the accounts on PostgreSQL",
-  () => {
-    let cluster: PostgresCluster;
-    beforeAll(async () => {
-      cluster = await startCluster();
-    });
-    afterAll(() => cluster.remove());
+describe.skipIf(isLeftOut(hasPostgres))("with the accounts on PostgreSQL", () => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await openDatabase();
+  });
+  afterAll(() => database.drop());
 
-    test("its tables have no byte of the person, and the replies are given again without", async () => {
-      const dir = await made();
-      const service = await serveFolder(dir, { store: cluster.url });
-      open.push(service);
-      const bought = await search(service, { department: "Sales" }, "two");
-      expect(bought.text).toContain(CANARY.id);
-      await search(service, { network_url: CANARY.network_url }, "one");
-      const before = await money(service);
-      const checkpoint = async () => {
-        const { default: pg } = await import("pg");
-        const client = new pg.Client({ connectionString: cluster.url });
-        await client.connect();
-        await client.query("CHECKPOINT");
-        await client.end();
-      };
-      await checkpoint();
-      const tables = join(cluster.folder, "data", "base");
-      expect(holding(tables, [CANARY.id])).not.toEqual([]);
-      const { code, err } = await forget(dir, CANARY.network_url, "--yes", "--store", cluster.url);
-      expect([code, err]).toEqual([0, ""]);
-      await checkpoint();
-      expect(holding(tables, CANARY_TEXTS)).toEqual([]);
-      expect(holding(dir, CANARY_TEXTS)).toEqual([]);
-      const replay = await search(service, { department: "Sales" }, "two");
-      expect([replay.replayed, replay.leftOut, replay.json.result.length]).toEqual([true, "1", 80]);
-      expect(await money(service)).toEqual(before);
-      const verified = await headcount("service", "verify", "--data", dir, "--store", cluster.url);
-      expect(verified.out).toContain("ledger\tsound\ndataset\tsound\n");
-    }, 120_000);
-  },
-);
+  test("its tables have no byte of the person, and the replies are given again without", async () => {
+    const dir = await made();
+    const service = await serveFolder(dir, { store: database.url });
+    open.push(service);
+    const bought = await search(service, { department: "Sales" }, "two");
+    expect(bought.text).toContain(CANARY.id);
+    await search(service, { network_url: CANARY.network_url }, "one");
+    const before = await money(service);
+    const checkpoint = async () => {
+      const { default: pg } = await import("pg");
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      await client.query("CHECKPOINT");
+      await client.end();
+    };
+    await checkpoint();
+    const tables = database.files;
+    expect(holding(tables, [CANARY.id])).not.toEqual([]);
+    const { code, err } = await forget(dir, CANARY.network_url, "--yes", "--store", database.url);
+    expect([code, err]).toEqual([0, ""]);
+    await checkpoint();
+    expect(holding(tables, CANARY_TEXTS)).toEqual([]);
+    expect(holding(dir, CANARY_TEXTS)).toEqual([]);
+    const replay = await search(service, { department: "Sales" }, "two");
+    expect([replay.replayed, replay.leftOut, replay.json.result.length]).toEqual([true, "1", 80]);
+    expect(await money(service)).toEqual(before);
+    const verified = await headcount("service", "verify", "--data", dir, "--store", database.url);
+    expect(verified.out).toContain("ledger\tsound\ndataset\tsound\n");
+  }, 120_000);
+});
 
 test("what was rewritten is in the log of the ledger until it is wiped, and in nothing afterwards", async () => {
   const dir = await made();

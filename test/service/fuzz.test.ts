@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parseStrictJson } from "../../src/shared/contract/strict-json.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { asTyped } from "../support/as-typed.ts";
@@ -7,7 +7,8 @@ import { expectEnvelope } from "../support/envelope.ts";
 import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
-import { onResponse, startTestService, type TestService } from "../support/service.ts";
+import { onResponse } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 watchResponses(onResponse);
 
@@ -110,16 +111,12 @@ function mutate(bytes: Buffer, random: Random): Buffer {
   return out;
 }
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({
-    people: 200,
-    credits: 900_000_000,
-    plan: { perMinute: 100_000_000, perDay: 100_000_000 },
-    timeouts: { headers: 1_000, request: 1_000, check: 200 },
-  });
+const service = testService({
+  people: 200,
+  credits: 900_000_000,
+  plan: { perMinute: 100_000_000, perDay: 100_000_000 },
+  timeouts: { headers: 1_000, request: 1_000, check: 200 },
 });
-afterAll(() => service.close());
 
 long(
   `${BODIES} generated bodies: 200, 413, 415 or 422 in the envelope, and the charge is the rows returned`,

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
-import { onResponse, startTestService, type TestService } from "../support/service.ts";
+import { onResponse } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { HOSTILE_CASES } from "./hostile-cases.ts";
 
 watchResponses(onResponse);
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({
-    people: 500,
-    credits: 1_000_000,
-    plan: { perMinute: 1_000_000, perDay: 1_000_000 },
-  });
+const service = testService({
+  people: 500,
+  credits: 1_000_000,
+  plan: { perMinute: 1_000_000, perDay: 1_000_000 },
 });
-afterAll(() => service.close());
 
 test("there are at least 300 cases and no two share a name", () => {
   expect(HOSTILE_CASES.length).toBeGreaterThanOrEqual(300);

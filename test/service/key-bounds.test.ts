@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { NewKey } from "../../src/service/ledger/ledger.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 import { c } from "../support/store.ts";
 
 /** What a key is bound to, as its holder meets it. */
-let service: TestService;
+const service = testService({ credits: 1_000, now: () => time, monotonic: () => time });
 let time = Date.UTC(2026, 4, 5, 12);
 let made = 0;
-beforeAll(async () => {
-  service = await startTestService({ credits: 1_000, now: () => time, monotonic: () => time });
-});
-afterAll(() => service.close());
 
 async function keyWith(more: Partial<NewKey>): Promise<string> {
   const { hash, key, prefix } = makeApiKey("live");

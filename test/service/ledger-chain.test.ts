@@ -11,9 +11,9 @@ import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { cases } from "../support/campaign.ts";
 import { tempDir } from "../support/client.ts";
+import { type Database, hasPostgres, openDatabase } from "../support/database.ts";
 import { long } from "../support/long.ts";
 import { ACCOUNT, answer, c, fund, held, rewrite } from "../support/store.ts";
-import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const NOW = Date.UTC(2026, 10, 22, 8);
@@ -389,15 +389,15 @@ function count(path: string, sql: string): number {
   }
 }
 
-describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("on PostgreSQL", () => {
-  let cluster: PostgresCluster | undefined;
-  afterAll(() => cluster?.remove());
+describe.skipIf(isLeftOut(hasPostgres))("on PostgreSQL", () => {
+  let database: Database | undefined;
+  afterAll(() => database?.drop());
 
   long(
     "the chain is one and the same, with servers and operators at once, and tells what was rewritten",
     async () => {
-      cluster = await startCluster();
-      const { url } = cluster;
+      database = await openDatabase();
+      const { url } = database;
       const stores = await Promise.all(
         [1, 2].map(() => openPostgresStore({ url, now: () => NOW })),
       );

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { networkOf } from "../../src/service/http/connections.ts";
 import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/http/limits.ts";
 import type { DayCount } from "../../src/service/ledger/ledger.ts";
@@ -15,16 +15,11 @@ import {
 
 watchResponses(onResponse);
 
-const running: TestService[] = [];
 const start = async (options: TestServiceOptions = {}): Promise<TestService> => {
   const service = await startTestService({ people: 200, ...options });
-  running.push(service);
+  onTestFinished(() => service.close());
   return service;
 };
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.close();
-});
-
 /** 2026-03-01T10:00:10Z: ten seconds into a minute. */
 const START = Date.UTC(2026, 2, 1, 10, 0, 10);
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { TURNS, Turns } from "../../src/service/http/turns.ts";
@@ -15,16 +15,11 @@ import {
 
 watchResponses(onResponse);
 
-const running: TestService[] = [];
 const start = async (options: TestServiceOptions = {}): Promise<TestService> => {
   const service = await startTestService({ people: 200, ...options });
-  running.push(service);
+  onTestFinished(() => service.close());
   return service;
 };
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.close();
-});
-
 /** Work that ends when it is told to. */
 function gates() {
   const open: (() => void)[] = [];

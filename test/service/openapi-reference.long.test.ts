@@ -1,19 +1,8 @@
-import { execFile, execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { markdown, referencePage } from "../../src/service/reference/page.ts";
 import { BASE } from "../../src/service/reference/text.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
-import { asTyped } from "../support/as-typed.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { isLeftOut } from "../support/tools.ts";
-
-const run = promisify(execFile);
+import { startTestService } from "../support/service.ts";
 
 const attributes = (html: string, name: string): string[] =>
   [...html.matchAll(new RegExp(`\\s${name}="([^"]*)"`, "g"))].map((match) => match[1] ?? "");
@@ -82,92 +71,6 @@ describe("the reference's own text", () => {
     ];
     expect(markdown(code.join("\n\n"))).not.toMatch(/<[abisuq]>|<\/code><u|"<b>/);
     expect(markdown("| a \\| b |\n|---|\n| c |")).toContain("<th>a | b</th>");
-  });
-});
-
-const chromium = ["chromium", "chromium-browser", "google-chrome"].find((name) => {
-  try {
-    execFileSync(name, ["--version"], { stdio: "ignore", timeout: 20_000 });
-    return true;
-  } catch {
-    return false;
-  }
-});
-if (isLeftOut(chromium !== undefined))
-  console.warn("no Chromium here: the reference is not opened in a browser");
-
-interface NetLog {
-  readonly constants: { readonly logEventTypes: Readonly<Record<string, number>> };
-  readonly events: readonly {
-    readonly type: number;
-    readonly params?: { readonly url?: string; readonly initiator?: string };
-  }[];
-}
-
-/**
- * Every address that a page makes a browser ask for, the page itself first. What the browser asks for on its own behalf has no
- * origin as its initiator; it gets nowhere, since no name but 127.0.0.1 resolves.
- */
-async function requestsOf(url: string): Promise<readonly string[]> {
-  const folder = mkdtempSync(join(tmpdir(), "headcount-chromium-"));
-  const log = join(folder, "net.json");
-  try {
-    const flags = asTyped`
-      --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking
-    `;
-    const quiet = [
-      "--disable-component-update",
-      "--disable-sync",
-      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    ];
-    const own = [
-      `--user-data-dir=${join(folder, "profile")}`,
-      `--log-net-log=${log}`,
-      "--dump-dom",
-      url,
-    ];
-    await run(chromium ?? "chromium", [...flags, ...quiet, ...own], {
-      timeout: 50_000,
-      maxBuffer: 64 * 1024 * 1024,
-    });
-    const { constants, events } = JSON.parse(readFileSync(log, "utf8")) as NetLog;
-    const start = constants.logEventTypes.URL_REQUEST_START_JOB;
-    return events
-      .filter(({ params, type }) => type === start && params?.url !== undefined)
-      .filter(({ params }) => params?.url === url || /^https?:/.test(params?.initiator ?? ""))
-      .map(({ params }) => params?.url ?? "");
-  } finally {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-  }
-}
-
-describe.skipIf(isLeftOut(chromium !== undefined))("in a browser", () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startTestService({ people: 200 });
-  });
-  afterAll(() => service.close());
-
-  test("asks this service and no other host", async () => {
-    const asked = await requestsOf(`${service.url}/docs`);
-    expect(asked).toContain(`${service.url}/docs/reference.css`);
-    expect(asked.filter((url) => new URL(url).origin !== service.url)).toEqual([]);
-  });
-
-  test("and the log would show a foreign host", async () => {
-    const foreign = createServer((_, response) => {
-      response.setHeader("content-type", "text/html").end('<img src="http://fonts.example/x.png">');
-    });
-    await new Promise<void>((listening) => foreign.listen(0, "127.0.0.1", listening));
-    try {
-      const asked = await requestsOf(
-        `http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`,
-      );
-      expect(asked).toContain("http://fonts.example/x.png");
-    } finally {
-      foreign.closeAllConnections();
-      foreign.close();
-    }
   });
 });
 

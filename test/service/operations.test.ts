@@ -1,9 +1,7 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { openStore, TEST_PEOPLE } from "../../src/service/admin/data-folder.ts";
@@ -25,16 +23,11 @@ import {
 
 watchResponses(onResponse);
 
-const running: TestService[] = [];
 const start = async (options: TestServiceOptions = {}): Promise<TestService> => {
   const service = await startTestService({ people: 300, ...options });
-  running.push(service);
+  onTestFinished(() => service.close());
   return service;
 };
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.close();
-});
-
 const lines = () => {
   const written: string[] = [];
   return { written, write: (text: string) => written.push(text) };
@@ -493,80 +486,6 @@ describe("draining", () => {
       held: 0n,
     });
     await store.close();
-  });
-});
-
-describe("the process", () => {
-  long(
-    "serve --json answers before it prints, keeps the key out of its arguments, and SIGTERM ends it with 0",
-    async () => {
-      const data = temporaryFolder();
-      const bin = join(import.meta.dirname, "../../bin/headcount.js");
-      const datasetDir = join(data, "dataset");
-      await generateDataset(
-        { people: 100, seed: 3 },
-        { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
-      );
-      const child = spawn(
-        process.execPath,
-        [bin, "serve", "--port", "0", "--json", "--data", data],
-        {
-          stdio: ["ignore", "pipe", "pipe"],
-        },
-      );
-      let out = "";
-      let err = "";
-      child.stderr.on("data", (chunk) => {
-        err += chunk;
-      });
-      const first = await new Promise<string>((resolve, reject) => {
-        child.stdout.on("data", (chunk) => {
-          out += chunk;
-          if (out.includes("\n")) resolve(out);
-        });
-        child.on("exit", () => reject(new Error(err)));
-      });
-      const { key, url } = JSON.parse(first) as { key: string; url: string };
-      const answer = await fetch(`${url}/v1/account`, {
-        headers: { authorization: `Bearer ${key}` },
-      });
-      expect(answer.status).toBe(200);
-      expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(key.slice(8));
-      const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
-      child.kill("SIGTERM");
-      expect(await exit).toBe(0);
-      expect(out.trim().split("\n")).toHaveLength(1);
-      expect(err).not.toContain(key.slice(8));
-    },
-  );
-
-  long("that is told to end does not wait for somebody to read its log", async () => {
-    const data = temporaryFolder();
-    const bin = join(import.meta.dirname, "../../bin/headcount.js");
-    const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
-    await generateDataset(
-      { people: 100, seed: 3 },
-      { datasetDir: join(data, "dataset"), now: Date.now, sleep },
-    );
-    const child = spawn(
-      process.execPath,
-      [bin, "serve", "--port", "0", "--json", "--log", "--data", data],
-      {
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
-    const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
-    const [first] = (await once(child.stdout, "data")) as [Buffer];
-    const { url } = JSON.parse(first.toString()) as { url: string };
-    // Nobody listens to stderr: lines for more than any buffer of the system are written to it.
-    const headers = { "x-request-id": "x".repeat(128) };
-    for (let sent = 0; sent < 4_000; sent += 50) {
-      await Promise.all(
-        Array.from({ length: 50 }, async () => (await fetch(`${url}/livez`, { headers })).text()),
-      );
-    }
-    child.kill("SIGTERM");
-    expect(await Promise.race([exit, sleep(20_000)])).toBe(0);
   });
 });
 

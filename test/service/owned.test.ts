@@ -1,16 +1,11 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ConsoleClient, gated, type Session } from "../support/console.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
-const open: TestService[] = [];
-afterEach(async () => {
-  for (const service of open.splice(0)) await service.close();
-});
-
 async function serve(options: TestServiceOptions = {}) {
   const service = await startTestService({ people: 2_000, console: {}, ...options });
-  open.push(service);
+  onTestFinished(() => service.close());
   const page = new ConsoleClient(service, options.now ?? Date.now);
   return { service, page, session: await page.enter() };
 }

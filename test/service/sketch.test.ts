@@ -11,20 +11,19 @@ import {
 import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { wrapped } from "../support/dataset.ts";
 import { type CallInit, startTestService, type TestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // POST /sketch and POST /people: who of one's own people is in a segment, and the others bought by their digests.
 
 const PEOPLE = 1_500;
 const RICH = { perMinute: 100_000, perDay: 1_000_000 };
 
-let service: TestService;
+const service = testService({ people: PEOPLE, plan: RICH });
 let all: Person[];
 
 beforeAll(async () => {
-  service = await startTestService({ people: PEOPLE, plan: RICH });
   all = await peopleOf(service, {});
 });
-afterAll(() => service.close());
 
 async function peopleOf({ engine }: TestService, exact: Filters): Promise<Person[]> {
   const filters = { exact: {}, prefix: {}, range: {}, ...(exact as object) };

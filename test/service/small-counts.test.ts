@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { SMALL_COUNTS_A_DAY } from "../../src/service/http/limits.ts";
 import { ConsoleClient } from "../support/console.ts";
@@ -14,13 +14,9 @@ import {
 
 watchResponses(onResponse);
 
-const open: TestService[] = [];
-afterEach(async () => {
-  for (const service of open.splice(0)) await service.close();
-});
 async function serve(options: TestServiceOptions): Promise<TestService> {
   const service = await startTestService({ people: 300, ...options });
-  open.push(service);
+  onTestFinished(() => service.close());
   return service;
 }
 

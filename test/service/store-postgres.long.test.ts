@@ -1,30 +1,30 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
-import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { type Database, hasPostgres, openDatabase } from "../support/database.ts";
 import { isLeftOut } from "../support/tools.ts";
 import { conformance } from "./store-conformance.ts";
 
 // A machine of ours that tests must have it; a contributor's laptop need not.
-if (isLeftOut(postgresBinaries() !== undefined)) {
+if (isLeftOut(hasPostgres)) {
   describe.skip("PostgreSQL is not installed (Debian: apt-get install postgresql), so its store is not tested here", () => {
     it("conforms", () => undefined);
   });
 } else {
-  let cluster: PostgresCluster;
+  let database: Database;
   let schemas = 0;
   beforeAll(async () => {
-    cluster = await startCluster();
+    database = await openDatabase();
   });
   afterAll(async () => {
-    await cluster?.remove();
+    await database?.drop();
   });
   conformance("PostgreSQL", async () => {
     schemas += 1;
     const schema = `ledger_${schemas}`;
     const stores: Store[] = [];
     const open = async (now: () => number): Promise<Store> => {
-      const store = await openPostgresStore({ url: cluster.url, now, schema, connections: 4 });
+      const store = await openPostgresStore({ url: database.url, now, schema, connections: 4 });
       stores.push(store);
       return store;
     };

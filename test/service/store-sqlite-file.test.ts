@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -550,22 +549,6 @@ describe("who lives", () => {
     expect(isAlive(self, self, 0, true)).toBe(true);
     expect(isAlive({ ...self, started: "1" }, self, 0, true)).toBe(false);
     expect(isAlive({ ...self, pid: 4_194_303 }, self, 0, true)).toBe(false);
-  });
-
-  it("is a stopped process, and not one that was killed", async () => {
-    const child = spawn("sleep", ["60"]);
-    const pid = child.pid ?? 0;
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const identity = {
-      ...self,
-      pid,
-      started: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "",
-    };
-    process.kill(pid, "SIGSTOP");
-    expect(isAlive(identity, self, 10 * SILENCE_MS, true)).toBe(true);
-    process.kill(pid, "SIGKILL");
-    await new Promise((resolve) => child.on("exit", resolve));
-    expect(isAlive(identity, self, 0, true)).toBe(false);
   });
 
   it("is judged by the heartbeat on another machine, and nobody outlives a reboot", () => {

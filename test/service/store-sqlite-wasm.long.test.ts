@@ -1,7 +1,6 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
@@ -32,20 +31,20 @@ conformance("SQLite as WebAssembly", async () => {
   };
 });
 
-/** Ends by kill -9, with all that it wrote in its log alone. */
-const WRITER = `
-  const { DatabaseSync } = require("@photostructure/sqlite");
-  const database = new DatabaseSync(process.argv[1]);
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
-  database.exec("CREATE TABLE rows (value); INSERT INTO rows VALUES (1), (2); BEGIN; INSERT INTO rows VALUES (3)");
-  process.kill(process.pid, "SIGKILL");`;
-
 test("SQLite as WebAssembly takes up the log that a killed native one left", async () => {
+  const { DatabaseSync: Native } =
+    await vi.importActual<typeof import("@photostructure/sqlite")>("@photostructure/sqlite");
+  const running = new Native(join(tempDir("headcount-log-"), "running.db"));
+  running.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0",
+  );
+  running.exec(
+    "CREATE TABLE rows (value); INSERT INTO rows VALUES (1), (2); BEGIN; INSERT INTO rows VALUES (3)",
+  );
+  // Its files as they are now are what a kill -9 leaves: all that it wrote is in its log alone.
   const path = join(tempDir("headcount-log-"), "ledger.db");
-  const cwd = resolve(import.meta.dirname, "../..");
-  expect(spawnSync(process.execPath, ["-e", WRITER, path], { cwd })).toMatchObject({
-    signal: "SIGKILL",
-  });
+  for (const end of ["", "-wal", "-shm"]) copyFileSync(running.location() + end, path + end);
+  running.close();
   expect(existsSync(`${path}-wal`)).toBe(true);
   const { DatabaseSync } = await import("@photostructure/sqlite");
   const [one, another] = [new DatabaseSync(path), new DatabaseSync(path)];

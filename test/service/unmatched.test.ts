@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { countedBy } from "../support/counted-engine.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // POST /v1/person/count: values that nobody has, in `unmatched` and in words in `detail`.
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ plan: { perMinute: 100_000, perDay: 1_000_000 } });
-});
-afterAll(() => service.close());
+const service = testService({ plan: { perMinute: 100_000, perDay: 1_000_000 } });
 
 const counted = async (filters: object, at = service) =>
   (await at.call("/v1/person/count", { body: { filters } })).json;

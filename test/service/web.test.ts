@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
@@ -14,16 +14,13 @@ import {
   type TestService,
   type TestServiceOptions,
 } from "../support/service.ts";
+import { testService } from "../support/serving.ts";
 
 // The service as browsers, proxies, link checkers and scrapers meet it.
 
 watchResponses(onResponse);
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ people: 500, plan: { perMinute: 100_000 } });
-});
-afterAll(() => service.close());
+const service = testService({ people: 500, plan: { perMinute: 100_000 } });
 
 const others: TestService[] = [];
 const start = async (options: TestServiceOptions): Promise<TestService> => {

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parse } from "csv-parse/sync";
+import { expect } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
 import {
@@ -30,6 +31,12 @@ export interface User {
   readonly env: Readonly<Record<string, string>>;
   /** Runs a command line in this process. */
   run(argv: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** The same for one that has to end with 0. */
+  ran(argv: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** The same for one that has to end with another code, and to say all of this on stderr. */
+  ends(code: number, argv: readonly string[], ...says: (string | RegExp)[]): Promise<Ran>;
+  /** What a command line that has to end with 0 prints, parsed. */
+  json(argv: readonly string[], options?: RunOptions): Promise<ReturnType<typeof JSON.parse>>;
   /** Path of a file in the user's folder. */
   file(name: string): string;
   read(name: string): string;
@@ -48,6 +55,11 @@ export interface Ran {
   readonly stderr: string;
 }
 
+function ended(code: number, argv: readonly string[], ran: Ran): Ran {
+  expect(ran.code, `${argv.join(" ")}: ${ran.stderr}`).toBe(code);
+  return ran;
+}
+
 /** @param url of the service or of a proxy before it */
 export function user(url: string, key: string, more: Readonly<Record<string, string>> = {}): User {
   const dir = tempDir("headcount-user-");
@@ -59,26 +71,42 @@ export function user(url: string, key: string, more: Readonly<Record<string, str
     HEADCOUNT_API_KEY: key,
     ...more,
   };
+  const run: User["run"] = async (argv, options = {}) => {
+    const { before, ...rest } = options;
+    const test = testContext({
+      cwd: dir,
+      random: () => 0.01,
+      ...rest,
+      argv,
+      env: { ...env, ...rest.env },
+    });
+    before?.(test);
+    // The option's variable is read from the process, which all tests share.
+    const code = await main([...argv, "--base-url", url], test.context);
+    return { code, stdout: test.stdout(), stderr: test.stderr() };
+  };
   return {
     dir,
     env,
     file: (name) => join(dir, name),
     read: (name) => readFileSync(join(dir, name), "utf8"),
-    async run(argv, options = {}) {
-      const { before, ...rest } = options;
-      const test = testContext({
-        cwd: dir,
-        random: () => 0.01,
-        ...rest,
-        argv,
-        env: { ...env, ...rest.env },
-      });
-      before?.(test);
-      // The option's variable is read from the process, which all tests share.
-      const code = await main([...argv, "--base-url", url], test.context);
-      return { code, stdout: test.stdout(), stderr: test.stderr() };
+    run,
+    ran: async (argv, options) => ended(0, argv, await run(argv, options)),
+    async ends(code, argv, ...says) {
+      const result = ended(code, argv, await run(argv));
+      for (const text of says) expect(result.stderr).toMatch(text);
+      return result;
     },
+    json: async (argv, options) => JSON.parse(ended(0, argv, await run(argv, options)).stdout),
   };
+}
+
+/** Somebody else at the same service, with the files that a user has now. */
+export function copyOf({ dir, env }: User): User {
+  const { HEADCOUNT_BASE_URL: url = "", HEADCOUNT_API_KEY: key = "" } = env;
+  const copy = user(url, key);
+  cpSync(dir, copy.dir, { recursive: true });
+  return copy;
 }
 
 /** What a user's runs spent in all, as `headcount spend` adds it up. */

@@ -9,9 +9,11 @@ import {
   statfsSync,
   statSync,
 } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
+import type { PostgresCluster } from "./store-postgres.ts";
 
 /** What a whole run has in its folder at the most, in bytes, and as much again. */
 const ROOM = 6e9;
@@ -63,11 +65,25 @@ function memory(): string {
   return bavail * bsize > ROOM ? shared : tmpdir();
 }
 
+/** One PostgreSQL for all files of the run, which is started for the first who asks. @returns what ends it */
+function offerPostgres(folder: string): () => Promise<void> {
+  let cluster: Promise<PostgresCluster> | undefined;
+  const door = createServer(async (_, response) => {
+    cluster ??= import("./store-postgres.ts").then(({ startCluster }) => startCluster(folder));
+    response.end(JSON.stringify(await cluster));
+  });
+  door.listen(join(folder, "postgres")).unref();
+  return async () => {
+    door.close();
+    await (await cluster)?.remove();
+  };
+}
+
 /**
  * Everything temporary of a run stands in one folder, which goes at the end whatever a test did, killed itself or was killed
  * (`own-folder.ts` gives each file a folder in it). After a run of all tests nothing else may be left either.
  */
-export default function setup({ vitest }: TestProject): () => void {
+export default function setup({ vitest }: TestProject): () => Promise<void> {
   build();
   const before = new Set(traces());
   const [run, disk] = [memory(), tmpdir()].map((home) => {
@@ -83,7 +99,9 @@ export default function setup({ vitest }: TestProject): () => void {
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
   process.once("exit", remove);
-  return () => {
+  const stopPostgres = offerPostgres(run as string);
+  return async () => {
+    await stopPostgres();
     remove();
     const left = traces().filter((path) => !before.has(path));
     // A few files beside somebody else's run are not blamed for what that leaves.

@@ -55,6 +55,7 @@ export interface TestFile {
   readonly isLong: boolean;
   /** Some of its tests take long. */
   readonly hasLong: boolean;
+  readonly startsProgram: boolean;
 }
 
 /** Every file of tests, and how it is to be run. */
@@ -65,12 +66,14 @@ export function testFiles(): TestFile[] {
     .map((name) => {
       const file = join(TEST, name);
       const isLong = name.endsWith(".long.test.ts") || name.startsWith("foreign/");
+      const startsProgram = touches(file, PROGRAMS);
       const isApart =
-        APART.test(name) || touches(file, OF_THE_PROCESS) || (isLong && touches(file, PROGRAMS));
+        APART.test(name) || touches(file, OF_THE_PROCESS) || (isLong && startsProgram);
       return {
         path: `test/${name}`,
         kind: isApart ? "apart" : "in",
         isLong,
+        startsProgram,
         hasLong: /\/support\/long\.ts"|\btags: \["long"\]/.test(sourceOf(file)),
       };
     });

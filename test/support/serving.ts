@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type User, user } from "./export.ts";
 import { type FaultProxy, faultProxy } from "./fault-proxy.ts";
-import { startTestService, type TestService } from "./service.ts";
+import { startTestService, type TestService, type TestServiceOptions } from "./service.ts";
 
 /** What the account of {@link serveUsers} begins with. */
 export const CREDITS = 100_000;
@@ -10,6 +10,18 @@ export interface Serving {
   service: TestService;
   /** A new one for each test. */
   u: User;
+}
+
+/** A service for all tests of a file or block: it is there once they begin. */
+export function testService(options?: TestServiceOptions): TestService {
+  let service: TestService | undefined;
+  beforeAll(async () => {
+    service = await startTestService(options);
+  }, 60_000);
+  afterAll(() => service?.close());
+  return new Proxy({} as TestService, {
+    get: (_, name) => service?.[name as keyof TestService],
+  });
 }
 
 /** A service of 2,000 people for all tests of a file, and a user of it. @param ready gets them before each test */

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { resolve } from "node:path";
+import { vi } from "vitest";
 import type { User } from "./export.ts";
 
 export const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
@@ -38,4 +40,21 @@ export function spawnUser(
       done({ code: code ?? (signal === "SIGKILL" ? 137 : 143), stdout, stderr }),
     );
   });
+}
+
+/** Starts a command, and ends it by SIGKILL once an expectation holds. */
+export async function killedOnce(
+  { dir, env }: Pick<User, "dir" | "env">,
+  argv: readonly string[],
+  holds: () => void,
+): Promise<void> {
+  const child = spawn(process.execPath, [BIN, ...argv], {
+    cwd: dir,
+    env: { ...process.env, ...env },
+    stdio: "ignore",
+  });
+  const ended = once(child, "close");
+  await vi.waitFor(holds, { timeout: 60_000, interval: 5 });
+  child.kill("SIGKILL");
+  await ended;
 }

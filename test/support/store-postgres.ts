@@ -12,22 +12,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { asTyped } from "./as-typed.ts";
+import { postgresBinaries } from "./database.ts";
 import { freePort } from "./free-port.ts";
 import { RUN_FOLDER } from "./once-a-run.ts";
 
 const run = promisify(execFile);
-const ROOT = "/usr/lib/postgresql";
 const PASSWORD = "only-for-this-test";
-
-/** The folder with initdb and postgres, of the newest version that is installed. */
-export function postgresBinaries(): string | undefined {
-  if (!existsSync(ROOT)) return undefined;
-  const versions = readdirSync(ROOT).filter((name) =>
-    existsSync(join(ROOT, name, "bin", "initdb")),
-  );
-  const [newest] = versions.sort((a, b) => Number(b) - Number(a));
-  return newest === undefined ? undefined : join(ROOT, newest, "bin");
-}
 
 /** PostgreSQL refuses to run as root: then as the user that the package made. */
 function serverUser(): { uid?: number; gid?: number } {
@@ -81,12 +71,12 @@ async function freshData(bin: string, user: { uid?: number; gid?: number }): Pro
   return shared;
 }
 
-/** A private cluster on a loopback port, with syncs on, in a folder of its own. */
-export async function startCluster(): Promise<PostgresCluster> {
+/** A private cluster on a loopback port, with syncs on, in a folder of its own below `home`. */
+export async function startCluster(home = tmpdir()): Promise<PostgresCluster> {
   const bin = postgresBinaries();
-  if (bin === undefined) throw new Error(`no PostgreSQL below ${ROOT}`);
+  if (bin === undefined) throw new Error("no PostgreSQL is installed");
   const user = serverUser();
-  const folder = mkdtempSync(join(tmpdir(), "headcount-pg-"));
+  const folder = mkdtempSync(join(home, "headcount-pg-"));
   if (user.uid !== undefined) await run("chown", [`${user.uid}:${user.gid}`, folder]);
   const data = join(folder, "data");
   const options = { ...user, cwd: folder, env: { PATH: process.env.PATH ?? "", LC_ALL: "C" } };

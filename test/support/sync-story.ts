@@ -49,6 +49,8 @@ const idsOf = (rows: readonly Row[]): Set<string> => new Set(rows.map(({ id }) =
 export interface SyncStory {
   /** Default: some dozen. */
   readonly steps?: number;
+  /** Default: all three. */
+  readonly machines?: number;
   /** The control: who is to be forgotten is not, which the story must notice. */
   readonly isBroken?: boolean;
 }
@@ -79,12 +81,12 @@ async function play(
   seed: number,
   service: TestService,
   granted: number,
-  { steps: few, isBroken }: SyncStory,
+  { steps: few, isBroken, machines = MACHINES.length }: SyncStory,
   log: (line: string) => void,
 ): Promise<void> {
   const random = seeded(seed);
   const below = (count: number): number => Math.floor(random() * count);
-  const team = await teamOf(MACHINES, service.url, service.key);
+  const team = await teamOf(MACHINES.slice(0, machines), service.url, service.key);
   const union = new Map<string, Row>();
   const forgotten = new Map<string, Row>();
   const leftOut = new Set<string>();
@@ -159,9 +161,10 @@ async function play(
       );
     },
     "their list": async (at, me) => {
-      const other = team.machines[(at + 1) % MACHINES.length] as User;
+      const from = (at + 1) % machines;
+      const other = team.machines[from] as User;
       const department = DEPARTMENTS[below(2)] as string;
-      const name = `from-${MACHINES[(at + 1) % MACHINES.length]}-${department}.ndjson`;
+      const name = `from-${MACHINES[from]}-${department}.ndjson`;
       const theirs = other.file(`list-${department}.ndjson`);
       if (!existsSync(theirs) || existsSync(me.file(name))) return;
       copyFileSync(theirs, me.file(name));
@@ -205,7 +208,7 @@ async function play(
   const steps = few ?? 8 + below(10);
   for (let nth = 0; nth < steps; nth++) {
     const step = nth === 0 ? "search" : (STEPS[below(STEPS.length)] as (typeof STEPS)[number]);
-    const at = below(MACHINES.length);
+    const at = below(machines);
     log(`${nth} ${MACHINES[at]}: ${step}`);
     await deeds[step](at, team.machines[at] as User);
   }

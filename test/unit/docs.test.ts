@@ -76,7 +76,7 @@ describe("what the pages name", () => {
     "docs/explanation/performance.md",
     // A cluster: test/dataset/clickhouse-servers.long.test.ts.
     "docs/operate/clickhouse.md",
-    // Its blocks are programs: test/e2e/program.long.test.ts.
+    // Its blocks are programs: test/e2e/release.long.test.ts.
     "docs/how-to/program.md",
   ]);
 

@@ -1,4 +1,3 @@
-import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -114,11 +113,6 @@ describe("files", () => {
       country: "fr",
     });
     expect(await read(["-f", "-"], { stdin: '{"country":"fr"}' })).toEqual({ country: "fr" });
-    const pipe = join(context.cwd, "pipe");
-    execFileSync("mkfifo", [pipe]);
-    const reading = readFilters(context, parse("-f", "pipe"));
-    spawn("sh", ["-c", `printf '{"city":"Paris"}' > '${pipe}'`]);
-    expect((await reading).filters).toEqual({ city: "Paris" });
   });
 
   test("what is no filter file is refused with the reason", async () => {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseAst } from "rolldown/parseAst";
 import { describe, expect, test } from "vitest";
+import { testFiles } from "../support/kinds.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SRC = join(ROOT, "src");
@@ -40,6 +41,7 @@ const BOUNDS: Readonly<Record<string, Bound>> = {
   "files of money that name no test": { most: 1, goal: 0, air: 2 },
   "loops that sleep between tries": { most: 15, goal: 1, air: 1 },
   "files that replace a file by themselves": { most: 6, goal: 0, air: 1 },
+  "files of tests that start a process": { most: 25, goal: 25, air: 2 },
 };
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
@@ -323,6 +325,11 @@ const MEASURES: Readonly<Record<keyof typeof BOUNDS, Measure>> = {
     [...sources]
       .filter(([file, text]) => file !== "engine/runs/disk.ts" && RENAMES.test(text))
       .map(([file]) => file),
+  ),
+  "files of tests that start a process": counted(
+    testFiles()
+      .filter(({ startsProgram }) => startsProgram)
+      .map(({ path }) => path),
   ),
 };
 

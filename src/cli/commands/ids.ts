@@ -36,7 +36,7 @@ function requireNoPurchase(flags: Flags): void {
   if (shaping !== undefined)
     throw usageError(
       say`${option("ids")} finds everybody and buys nobody: ${option(shaping)} has no part in it`,
-      say`the file can be sorted and cut, and ${command("read")} buys it`,
+      say`the file can be sorted and cut, and ${command("read", { arguments: ["FILE"] })} buys it`,
     );
 }
 

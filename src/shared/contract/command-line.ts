@@ -1,4 +1,4 @@
-// Tested by test/cli/console-copy.long.test.ts.
+// Tested by test/e2e/examples.long.test.ts.
 import { shellWord } from "../errors.ts";
 import { FILTER_SPECS, type Filters } from "./vocabulary.ts";
 

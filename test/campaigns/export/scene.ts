@@ -1,4 +1,3 @@
-import { expect } from "vitest";
 import { user } from "../../support/export.ts";
 import type { Fault } from "../../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
@@ -31,7 +30,7 @@ export const argvFor = (limit: number, perPage: number): string[] => [
 /** The file of a run that nothing befalls. */
 export async function quietly(service: TestService, argv: readonly string[]): Promise<string> {
   const calm = user(service.url, service.key);
-  expect(await calm.run(argv)).toMatchObject({ code: 0 });
+  await calm.ran(argv);
   return calm.read("p.csv");
 }
 

@@ -3,9 +3,9 @@ import { HoldResolvedError, StoreUnavailableError } from "../../../src/service/l
 import type { HoldRequest, Store } from "../../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../../src/service/ledger/postgres.ts";
 import { makeApiKey } from "../../../src/service/money/keys.ts";
+import { postgresBinaries } from "../../support/database.ts";
 import { LossyProxy } from "../../support/lossy-proxy.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
-import { postgresBinaries } from "../../support/store-postgres.ts";
 import type { Campaign, Course } from "../campaign.ts";
 import { doubling } from "./broken.ts";
 import { nextSchema, sharedCluster } from "./cluster.ts";

@@ -1,13 +1,26 @@
-import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
+import { isAlive, SILENCE_MS, thisInstance } from "../../src/service/ledger/instances.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { snapshotLedger, verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { tempDir } from "../support/client.ts";
+import { temporaryFolder } from "../support/service.ts";
+import { BIN } from "../support/spawned.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
 
 const SQLITE = createRequire(import.meta.url).resolve("@photostructure/sqlite");
@@ -122,5 +135,112 @@ describe("files of a ledger that are removed under a running process", () => {
     expect(await left.verify()).toEqual([]);
     await left.close();
     await store.close();
+  });
+});
+
+test("a ledger on a read-only file system is verified with all that is in its log", async () => {
+  const { path, store } = await charged();
+  const data = join(tempDir(), "data");
+  mkdirSync(data);
+  for (const end of ["", "-wal"]) copyFileSync(path + end, join(data, `ledger.db${end}`));
+  const mounted = spawnSync(
+    "unshare",
+    [
+      "-rm",
+      "sh",
+      "-c",
+      'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2" && exec "$0" "$1" service verify --data "$2"',
+      ...[process.execPath, BIN, data],
+    ],
+    { encoding: "utf8" },
+  );
+  // Where this may not mount there is nothing to see.
+  if (!/unshare|mount/.test(mounted.stderr))
+    expect(mounted).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^ledger\tsound\ndataset\tnone\nhead\t/),
+    });
+  await store.close();
+});
+
+test("who lives is a stopped process, and not one that was killed", async () => {
+  const self = thisInstance();
+  const child = spawn("sleep", ["60"]);
+  const pid = child.pid ?? 0;
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  const identity = {
+    ...self,
+    pid,
+    started: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "",
+  };
+  process.kill(pid, "SIGSTOP");
+  expect(isAlive(identity, self, 10 * SILENCE_MS, true)).toBe(true);
+  process.kill(pid, "SIGKILL");
+  await new Promise((resolve) => child.on("exit", resolve));
+  expect(isAlive(identity, self, 0, true)).toBe(false);
+});
+
+describe("serve", () => {
+  test("serve --json answers before it prints, keeps the key out of its arguments, and SIGTERM ends it with 0", async () => {
+    const data = temporaryFolder();
+    const datasetDir = join(data, "dataset");
+    await generateDataset(
+      { people: 100, seed: 3 },
+      { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
+    );
+    const child = spawn(process.execPath, [BIN, "serve", "--port", "0", "--json", "--data", data], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let out = "";
+    let err = "";
+    child.stderr.on("data", (chunk) => {
+      err += chunk;
+    });
+    const first = await new Promise<string>((resolve, reject) => {
+      child.stdout.on("data", (chunk) => {
+        out += chunk;
+        if (out.includes("\n")) resolve(out);
+      });
+      child.on("exit", () => reject(new Error(err)));
+    });
+    const { key, url } = JSON.parse(first) as { key: string; url: string };
+    const answer = await fetch(`${url}/v1/account`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(answer.status).toBe(200);
+    expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(key.slice(8));
+    const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
+    child.kill("SIGTERM");
+    expect(await exit).toBe(0);
+    expect(out.trim().split("\n")).toHaveLength(1);
+    expect(err).not.toContain(key.slice(8));
+  });
+
+  test("that is told to end does not wait for somebody to read its log", async () => {
+    const data = temporaryFolder();
+    const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
+    await generateDataset(
+      { people: 100, seed: 3 },
+      { datasetDir: join(data, "dataset"), now: Date.now, sleep },
+    );
+    const child = spawn(
+      process.execPath,
+      [BIN, "serve", "--port", "0", "--json", "--log", "--data", data],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
+    const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
+    const [first] = (await once(child.stdout, "data")) as [Buffer];
+    const { url } = JSON.parse(first.toString()) as { url: string };
+    // Nobody listens to stderr: lines for more than any buffer of the system are written to it.
+    const headers = { "x-request-id": "x".repeat(128) };
+    for (let sent = 0; sent < 4_000; sent += 50) {
+      await Promise.all(
+        Array.from({ length: 50 }, async () => (await fetch(`${url}/livez`, { headers })).text()),
+      );
+    }
+    child.kill("SIGTERM");
+    expect(await Promise.race([exit, sleep(20_000)])).toBe(0);
   });
 });

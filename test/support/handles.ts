@@ -1,0 +1,26 @@
+import type { EventEmitter } from "node:events";
+import { promises } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+
+// A file that is opened and not closed is closed by the garbage collector, one day: with a warning
+// today, and with an error in a Node to come. Here it fails the run, and says who opened it.
+
+const patched = Symbol.for("headcount.handles");
+const { open } = promises;
+
+if (!(patched in open)) {
+  const lost = new FinalizationRegistry<Error>((opened) => {
+    throw opened;
+  });
+
+  const watched: typeof open = async (path, flags, mode) => {
+    const opened = new Error(`${path} was opened here and never closed`);
+    const file = await open(path, flags, mode);
+    lost.register(file, opened, opened);
+    // Its types do not say that it is one.
+    (file as unknown as EventEmitter).once("close", () => lost.unregister(opened));
+    return file;
+  };
+  promises.open = Object.assign(watched, { [patched]: true });
+  syncBuiltinESMExports();
+}
