@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { libraryPath, totalsOf } from "../../src/engine/library/library.ts";
+import { totalsOf } from "../../src/engine/library/library.ts";
+import { libraryPath } from "../../src/engine/library/path.ts";
 import { openLibrary, type Shelf } from "../../src/engine/library/take-in.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";

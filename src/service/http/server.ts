@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { type Duplex, duplexPair } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { serveDatasets } from "../admin/datasets.ts";
 import { isConsoleBuilt } from "../console/assets.ts";
@@ -99,7 +100,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   connections.watch(app.http.server);
 
   try {
-    await app.http.listen({ host, port: options.port ?? 0 });
+    if (options.within === undefined) await app.http.listen({ host, port: options.port ?? 0 });
+    else await app.http.ready();
   } catch (error) {
     await watchers.metrics?.close();
     await app.http.close();
@@ -110,10 +112,20 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     options.tls === undefined
       ? undefined
       : followTls(app.http.server, options.tls, clocks.now, watchers.log);
-  const closing = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
+  const closing = {
+    limiter,
+    smallCounts,
+    ...watchers,
+    browser,
+    unfollow,
+    drainMs: timeouts.drain,
+    keepsCalls: options.within?.keepsCalls ?? (() => true),
+  };
 
   // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
-  return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
+  const url =
+    options.within === undefined ? addressOf(host, portOf(app), scheme) : "http://localhost";
+  return running(app, url, { ...closing, look });
 }
 
 const openWatchers = async ({ log, metricsHost, metricsPort }: ServiceOptions) => ({
@@ -130,10 +142,12 @@ interface Closing extends Awaited<ReturnType<typeof openWatchers>> {
   readonly browser: ServedConsole | undefined;
   readonly unfollow: (() => void) | undefined;
   readonly drainMs: number;
+  readonly keepsCalls: () => boolean;
   readonly look: () => void;
 }
 
-const portOf = (app: HttpApp): number => (app.http.server.address() as AddressInfo).port;
+const portOf = (app: HttpApp): number =>
+  (app.http.server.address() as AddressInfo | null)?.port ?? 0;
 
 function running(app: HttpApp, url: string, parts: Closing) {
   const { browser, log, look, metrics } = parts;
@@ -148,6 +162,13 @@ function running(app: HttpApp, url: string, parts: Closing) {
   return {
     url,
     port: portOf(app),
+
+    connect(): Duplex {
+      const [near, far] = duplexPair();
+      app.http.server.emit("connection", far);
+      return near;
+    },
+
     consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
     metricsUrl:
       metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
@@ -163,10 +184,11 @@ function running(app: HttpApp, url: string, parts: Closing) {
 }
 
 const flushAll = async ({
+  keepsCalls,
   limiter,
   smallCounts,
-}: Pick<Closing, "limiter" | "smallCounts">): Promise<void> => {
-  await Promise.all([limiter.flush(), smallCounts.flush()]);
+}: Pick<Closing, "keepsCalls" | "limiter" | "smallCounts">): Promise<void> => {
+  if (keepsCalls()) await Promise.all([limiter.flush(), smallCounts.flush()]);
 };
 
 async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<void> {

@@ -73,12 +73,14 @@ export function seal(path: string, file: number): void {
   syncFolder(dirname(path));
 }
 
+export const isSealed = (path: string): boolean => existsSync(sealOf(path));
+
 /**
  * Durable before anything is written: a seal that came
  * back after a power failure would accuse a sound file.
  */
 export function breakSeal(path: string): void {
-  if (!existsSync(sealOf(path))) return;
+  if (!isSealed(path)) return;
   rmSync(sealOf(path), { force: true });
   syncFolder(dirname(path));
 }
