@@ -176,6 +176,7 @@ async function keychainCheck(context: Context): Promise<Check> {
     await chain.set(entry, entry);
     const kept = await chain.get(entry);
     await chain.remove(entry);
+
     if (kept === entry) return machine("Keychain", "ok", "keeps, reads and deletes an entry");
     return machine(
       "Keychain",

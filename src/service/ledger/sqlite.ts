@@ -65,14 +65,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       "PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1",
     );
     const isKnown = await whileBusy(patienceMs, () => assertKnown(database, options.path));
-    const prepare = (): Promise<void> => prepareToWrite(database, options.path, patienceMs);
-    const isAsleep = options.staysSealed === true && isKnown && isSealed(options.path);
-    if (!isAsleep) await prepare();
 
     const now = anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
-    const own = { ...options, patienceMs, now, open, prepare: isAsleep ? prepare : undefined };
-    const ledger = new SqliteLedger(database, own);
+    const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
+    if (!(options.staysSealed && isKnown && isSealed(options.path))) await ledger.wake();
+
     return ledgerStore(ledger, { ...options, now }, open);
   } catch (error) {
     database.close();
@@ -97,6 +95,7 @@ async function prepareToWrite(
     // Another process may have sealed it while this one waited for the file.
     breakSeal(path);
   });
+
   await whileBusy(patienceMs, () => makeTables(database, path));
 }
 
@@ -116,8 +115,6 @@ type Change = MoneyRequest | { readonly kind: "steps"; readonly steps: () => Ste
 interface SqliteLedgerOptions extends SqliteStoreOptions {
   readonly patienceMs: number;
   readonly open: ReadonlyMap<string, Place>;
-  /** What is done before the first change, where the ledger was left sealed. */
-  readonly prepare: (() => Promise<void>) | undefined;
 }
 
 function reading<Value>(read: () => Value): Value {
@@ -142,7 +139,8 @@ class SqliteLedger implements LedgerDatabase {
   readonly #database: DatabaseSyncInstance;
   readonly #options: SqliteLedgerOptions;
   #files: ReturnType<typeof ledgerFiles>;
-  #isAsleep: boolean;
+  /** Whether it is open to be written, and its seal broken. */
+  #isAwake = false;
   #waking: Promise<void> | undefined;
   readonly #statements: Statements;
   readonly #dataVersion: StatementSyncInstance;
@@ -161,8 +159,7 @@ class SqliteLedger implements LedgerDatabase {
     this.#statements = statementsOf(database);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#options = options;
-    this.#isAsleep = options.prepare !== undefined;
-    this.#files = ledgerFiles(options.path, !this.#isAsleep && keepsLog(database));
+    this.#files = ledgerFiles(options.path, false);
     this.#writer = new GroupCommit(database, {
       apply: (group) => this.#apply(group),
       confirm: () => this.#files.assertInPlace(true),
@@ -227,7 +224,7 @@ class SqliteLedger implements LedgerDatabase {
     work: (repeated: boolean) => Steps<Value>,
   ): Promise<Value> {
     this.#assertOpen();
-    if (this.#isAsleep) await this.#wake();
+    if (!this.#isAwake) await this.wake();
     return (await this.#writer.run(durability, {
       kind: "steps",
       steps: () => work(false),
@@ -236,15 +233,17 @@ class SqliteLedger implements LedgerDatabase {
 
   async money(durability: Durability, request: MoneyRequest): Promise<unknown> {
     this.#assertOpen();
-    if (this.#isAsleep) await this.#wake();
+    if (!this.#isAwake) await this.wake();
     return this.#writer.run(durability, request);
   }
 
-  #wake(): Promise<void> {
-    this.#waking ??= (this.#options.prepare?.() ?? Promise.resolve())
+  /** Before the first change. */
+  wake(): Promise<void> {
+    const { path, patienceMs } = this.#options;
+    this.#waking ??= prepareToWrite(this.#database, path, patienceMs)
       .then(() => {
-        this.#files = ledgerFiles(this.#options.path, keepsLog(this.#database));
-        this.#isAsleep = false;
+        this.#files = ledgerFiles(path, keepsLog(this.#database));
+        this.#isAwake = true;
       })
       .catch((error: unknown) => {
         this.#waking = undefined;
@@ -313,7 +312,7 @@ class SqliteLedger implements LedgerDatabase {
     // does not empty the log at the last close by itself.
     try {
       // Whoever only read leaves it to those who write.
-      if (!this.#isAsleep) {
+      if (this.#isAwake) {
         this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
         this.#sealAlone();
       }
@@ -362,7 +361,7 @@ class SqliteLedger implements LedgerDatabase {
 
   async #settled(): Promise<void> {
     this.#assertOpen();
-    if (this.#isAsleep) await this.#wake();
+    if (!this.#isAwake) await this.wake();
     await this.#writer.drain();
     this.#files.assertInPlace();
   }
