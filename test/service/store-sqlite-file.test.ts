@@ -719,9 +719,10 @@ describe("the heartbeat", () => {
     time += 5 * 86_400_000;
     await eventually(async () => read("SELECT * FROM idempotency").length === 0);
     await eventually(async () => (await store.callsOfDay("2026-05-05")).length === 0);
-    expect(read<{ heartbeat_at: number }>("SELECT heartbeat_at FROM instances")).toEqual([
-      { heartbeat_at: time },
-    ]);
+    // The round that removed may have begun before the clock went on: then the next one says it.
+    const beats = () => read<{ heartbeat_at: number }>("SELECT heartbeat_at FROM instances");
+    await eventually(async () => beats()[0]?.heartbeat_at === time);
+    expect(beats()).toHaveLength(1);
     expect(await store.verify()).toEqual([]);
     await store.close();
     expect(read("SELECT * FROM instances")).toEqual([]);
