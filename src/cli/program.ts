@@ -193,7 +193,7 @@ export async function buildProgram(
     )
     .helpCommand(
       "help [command...]",
-      "help for a command, or on all, exit-codes, environment, filters",
+      "help for a command or an error code, or on all, exit-codes, environment, filters",
     )
     .examples(EXAMPLES)
     .showSuggestionAfterError(true);

@@ -13,6 +13,7 @@ import {
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import {
   type CliError,
+  type CodeOf,
   clauses,
   failed,
   option,
@@ -82,7 +83,7 @@ export async function refreshPlanOf(
       : `nothing was spent beside the ${creditsText(finished.spent)} ` +
         `that finished run ${finished.run}`;
 
-  const over = (code: string, message: Sentence, hint: Sentence): CliError =>
+  const over = (code: CodeOf<"credits">, message: Sentence, hint: Sentence): CliError =>
     failed.credits(say`${message}; ${nothing}`, hint, code).with({
       details: anew
         ? []
