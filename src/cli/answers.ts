@@ -56,7 +56,9 @@ export async function answerTo(phrase: string): Promise<string> {
 
   const names = entries.toReversed().map(([title]) => title.replace(/^headcount /, ""));
   const others = entries.flatMap(([title, , , asked]) => wordsOf(`${title} ${asked}`));
-  const near = nearest(phrase, [...names, ...others.filter((word) => word.length > 3)]);
+  const isLike = (name: string): boolean =>
+    name.length > 3 && name.split(" ").length === phrase.split(" ").length;
+  const near = nearest(phrase, [...names, ...others].filter(isLike));
   const hint =
     near === undefined
       ? "headcount --help lists the commands"
