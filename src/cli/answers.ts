@@ -35,7 +35,7 @@ function scoreOf([title, , text, asked]: Entry, words: readonly string[]): numbe
  * Where the answer to a word is found, offline: pages of the docs and commands, the best first.
  * @throws CliError exit 2 where nothing has all of the words, with what is nearest
  */
-export async function answerTo(phrase: string): Promise<string> {
+export async function lookUp(phrase: string): Promise<string> {
   const file = new URL("completions/pages.json", packageRoot());
   const entries: readonly Entry[] = JSON.parse(await readFile(file, "utf8"));
   const words = wordsOf(phrase).filter((word) => word.length > 1 || /\d/.test(word));

@@ -118,8 +118,8 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
   const command = find(await buildProgram(context, argv), words);
   if (command !== undefined) return command.outputHelp();
 
-  const { answerTo } = await import("./answers.ts");
-  context.stdout.write(await answerTo(words.join(" ")));
+  const { lookUp } = await import("./answers.ts");
+  context.stdout.write(await lookUp(words.join(" ")));
 }
 
 const find = (command: Command, words: readonly string[]): Command | undefined =>

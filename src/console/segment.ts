@@ -1,4 +1,3 @@
-import type { CountAnswer } from "../service/console/segment.ts";
 import { flagsOf } from "../shared/contract/command-line.ts";
 import {
   type Credits,
@@ -196,7 +195,7 @@ export function costOf(
     balance_after: after,
     credits: all,
     price,
-  }: Pick<CountAnswer, "balance_after" | "credits" | "price">,
+  }: Record<"balance_after" | "credits" | "price", number>,
   people: number,
 ): { readonly cost: number; readonly after: number } {
   const cost = priceOf(people, exact(price));

@@ -5,7 +5,6 @@ import { type FilterKey, isFacetKey, knownValues } from "../../shared/contract/v
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { figure, filterValues, labelOf, specOf, withValues } from "../segment.ts";
 import { chosenFilters, mode, setFilters, useInquiry } from "../state.ts";
-import { Button } from "./parts.tsx";
 
 type Suggestions = readonly { readonly value: string; readonly count?: number }[];
 
@@ -120,10 +119,12 @@ export function Combobox({ filterKey, problem }: FieldProps) {
       </div>
       <FieldProblem id={id} text={none === undefined ? problem : `no such value: “${none}”`} />
       {near === undefined ? null : (
-        <Button
-          act={() => set(chosen.map((value) => (value === none ? near : value)))}
-          text={`${near} instead`}
-        />
+        <button
+          type="button"
+          onClick={() => set(chosen.map((value) => (value === none ? near : value)))}
+        >
+          {near} instead
+        </button>
       )}
       <Options
         id={id}
