@@ -1,4 +1,4 @@
-// One load into chDB, a ClickHouse in this process: `node bench/chdb.mjs load|bare|steps FILE FOLDER [ROWS A RANGE]`. Prints what it took as JSON; `steps` sends
+// One load into chDB, a ClickHouse in this process: `node bench/chdb.mjs load|bare|steps FILE FOLDER [ROWS A PIECE]`. Prints what it took as JSON; `steps` sends
 // one statement at a time and tells the CPU of each kind. Apart, because chDB has one folder for each process.
 import { createWriteStream, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { performance } from "node:perf_hooks";
 import { pipeline } from "node:stream/promises";
 import { ROOT } from "./harness.mjs";
 
-const [mode, file, folder, rangeRows] = process.argv.slice(2);
+const [mode, file, folder, pieceRows] = process.argv.slice(2);
 const modules = [
   "dataset/clickhouse/dialect",
   "dataset/clickhouse/schema",
@@ -29,7 +29,7 @@ const connections = [1, 2].map(() =>
 const steps = {};
 /** Where a statement writes, or else the first table that it reads. */
 const stepOf = (sql) =>
-  /(?:INSERT INTO|FROM|TABLE) (?:default\.)?((?:stage_)?[a-z]+)/.exec(sql)?.[1] ?? "other";
+  /(?:INSERT INTO|FROM|TABLE) (?:default\.)?([a-z]+)/.exec(sql)?.[1] ?? "other";
 const running = connections.map(() => 0);
 let last = Promise.resolve();
 const onOne = (method) => async (params) => {
@@ -129,7 +129,7 @@ async function load() {
     datasetDir: join(folder, "load"),
     now: Date.now,
     sleep,
-    ...(rangeRows && { rangeRows: Number(rangeRows) }),
+    ...(pieceRows && { pieceRows: Number(pieceRows) }),
   };
   const servers = { clients: [client], topology, dialect: MODERN };
   let report;

@@ -165,14 +165,14 @@ const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 /** A report without what differs from one import to the next. */
 export const plain = ({ version: _, ...report }: ImportReport): object => report;
 
-/** Loads files into open servers as `service import` does, in ranges of a hundred people. */
+/** Loads files into open servers as `service import` does, in pieces of a hundred rows. */
 export async function loadFilesInto(
   servers: ClickHouseServers,
   { input }: Pick<LoadFiles, "input">,
   more: object = {},
 ): Promise<ImportReport> {
   const datasetDir = await tempFolder("headcount-loading-");
-  const options = { datasetDir, now: Date.now, sleep, resources: SMALL, rangeRows: 100 };
+  const options = { datasetDir, now: Date.now, sleep, resources: SMALL, pieceRows: 100 };
   return loadIntoClickHouse(servers, "test", input, { ...options, ...more });
 }
 

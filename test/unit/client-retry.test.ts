@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/engine/client/errors.ts";
-import { type CallOptions, callAttempts, retryCall } from "../../src/engine/client/retry.ts";
+import { CallAttempts, type CallOptions, retryCall } from "../../src/engine/client/retry.ts";
 import { fakeClock } from "../support/client.ts";
 
 const refused = (
@@ -99,7 +99,7 @@ describe("free calls", () => {
   test("do not hammer where a service says Retry-After: 0", () => {
     const { options } = harness({ random: () => 0 });
     expect(
-      callAttempts(options).after(refused(429, { retryAfterMs: 0 }))?.ms,
+      new CallAttempts(options).after(refused(429, { retryAfterMs: 0 }))?.ms,
     ).toBeGreaterThanOrEqual(100);
   });
 
@@ -185,7 +185,7 @@ describe("free calls", () => {
 describe("the attempts at one paid call, by whoever keeps the books", () => {
   test("are held up from the first refusal on, each call for itself", () => {
     const { clock, options } = harness();
-    const [one, other] = [callAttempts(options), callAttempts(options)];
+    const [one, other] = [new CallAttempts(options), new CallAttempts(options)];
     const tooMany = refused(429, { retryAfterMs: 20_000, requestId: "r" });
     one.after(tooMany);
     clock.advance(39_000);
@@ -198,7 +198,7 @@ describe("the attempts at one paid call, by whoever keeps the books", () => {
 
   test("are not held up by faults, which are counted for themselves", () => {
     const { clock, options } = harness({ attempts: 3 });
-    const attempts = callAttempts(options);
+    const attempts = new CallAttempts(options);
     attempts.after(new LostReplyError("x", "ECONNRESET", true));
     clock.advance(100_000);
     for (let limited = 0; limited < 5; limited++)

@@ -6,6 +6,7 @@ import { DEFAULT_DIALECT } from "../../engine/client/dialect.ts";
 import { patienceOf, retryCall } from "../../engine/client/retry.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import {
+  type Config,
   type Connection,
   checkName,
   findConnection,
@@ -105,7 +106,42 @@ export async function logIn(
 
   // Who tries the sample and names an address means a connection of their own.
   const own = selected === SAMPLE && address ? undefined : selected;
-  const name = checkName(nameGiven ?? own ?? "default");
+  const name = ownName(nameGiven ?? own ?? "default");
+  const before = findConnection(config, name);
+  const baseUrl = await baseUrlFor(before, address, options, context);
+  const isAsked = options.keyStdin !== true && canPrompt(context);
+  // Before anybody types a key: where it could not be kept.
+  if (isAsked && options.insecureStorage !== true)
+    await inKeychain((chain) => chain.get(name), { name, baseUrl }, context);
+
+  const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
+  const account = await checkWithService(
+    { baseUrl, apiKey: key, name, vendor: before?.vendor },
+    options,
+    context,
+  );
+
+  const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
+  const place = { name, baseUrl, keyStore, before, dir };
+  await storeKey(key, place, context);
+  const next = await keepConnection(place, account);
+
+  const print = new Printer(context, options);
+  const login = {
+    connection: name,
+    base_url: baseUrl,
+    account_id: account.accountId ?? null,
+    key_store: keyStore,
+    default: next.default === name,
+  };
+
+  if (options.json) print.document<"login">(login);
+  else printSummary(login, account, print);
+}
+
+/** @throws CliError exit 2 where it is one that stands for something else */
+function ownName(text: string): string {
+  const name = checkName(text);
   if (name === SAMPLE) {
     throw usageError(
       '"sample" is built in and needs no login',
@@ -122,28 +158,18 @@ export async function logIn(
     );
   }
 
-  const before = findConnection(config, name);
-  const baseUrl = await baseUrlFor(before, address, options, context);
-  const isAsked = options.keyStdin !== true && canPrompt(context);
-  // Before anybody types a key: where it could not be kept.
-  if (isAsked && options.insecureStorage !== true)
-    await inKeychain((chain) => chain.get(name), { name, baseUrl }, context);
+  return name;
+}
 
-  const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
-  const vendor = before?.vendor;
-  const place = { baseUrl, apiKey: key, name, vendor };
-  const account = await checkWithService(place, options, context);
-
-  const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
-  await storeKey(key, { name, baseUrl, keyStore, before, dir }, context);
-
-  const next = await updateConfig(dir, (now) => {
-    const dialect =
-      findConnection(now, name)?.baseUrl === baseUrl
-        ? findConnection(now, name)?.dialect
-        : undefined;
-
-    const { accountId } = account;
+/** How a service pages stays known as long as the connection leads to it. */
+const keepConnection = (
+  { name, baseUrl, keyStore, before, dir }: KeyPlace,
+  { accountId }: AccountView,
+): Promise<Config> =>
+  updateConfig(dir, (config) => {
+    const now = findConnection(config, name);
+    const dialect = now?.baseUrl === baseUrl ? now.dialect : undefined;
+    const vendor = before?.vendor;
     const connection = {
       baseUrl,
       keyStore,
@@ -151,21 +177,8 @@ export async function logIn(
       ...(dialect && { dialect }),
       ...(vendor && { vendor }),
     };
-    return withConnection({ ...now, default: now.default ?? name }, name, connection);
+    return withConnection({ ...config, default: config.default ?? name }, name, connection);
   });
-
-  const print = new Printer(context, options);
-  const login = {
-    connection: name,
-    base_url: baseUrl,
-    account_id: account.accountId ?? null,
-    key_store: keyStore,
-    default: next.default === name,
-  };
-
-  if (options.json) print.document<"login">(login);
-  else printSummary(login, account, print);
-}
 
 /** @throws CliError (exit 3), with the very command that keeps the key in a file */
 async function inKeychain(

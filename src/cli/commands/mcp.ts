@@ -169,26 +169,45 @@ const NO_MESSAGE = `${JSON.stringify({
   error: { code: -32_600, message: "a line is one message of JSON-RPC 2.0, and no batch" },
 })}\n`;
 
+/** @throws CliError where the packages of the protocol are not installed */
+const protocol = () =>
+  optional(
+    "@modelcontextprotocol/server",
+    "headcount mcp",
+    Promise.all([
+      import("@modelcontextprotocol/server"),
+      import("@modelcontextprotocol/server/stdio"),
+      import("@modelcontextprotocol/server/validators/ajv"),
+    ]),
+    "buy without an agent (headcount search)",
+  );
+
+/** What the tools act in, until the client goes. */
+function worldOf(
+  options: McpOptions,
+  bounds: Pick<AgentWorld, "budget" | "out">,
+  context: Context,
+): AgentWorld {
+  const { connection, baseUrl, paging, maxWait, askOver: over = ZERO } = options;
+  return {
+    ...bounds,
+    context,
+    askOver: over,
+    connecting: { connection, baseUrl, paging, maxWait },
+    events: { log: requestLog(options, context) },
+    startedAt: context.now(),
+    quotes: quoteBook(context.now),
+    positions: rowPositions(),
+  };
+}
+
 async function serve(options: McpOptions, context: Context): Promise<void> {
   const budget = budgetFrom(options);
   const out = options.output === undefined ? undefined : resolve(context.cwd, options.output);
   if (out !== undefined && !(await stat(out).catch(() => undefined))?.isDirectory())
     throw usageError(`--output ${echo(options.output)} is no folder`, "make it first");
 
-  const loading = Promise.all([
-    import("@modelcontextprotocol/server"),
-    import("@modelcontextprotocol/server/stdio"),
-    import("@modelcontextprotocol/server/validators/ajv"),
-  ]);
-
-  const without = "buy without an agent (headcount search)";
-  const [sdk, stdio, validators] = await optional(
-    "@modelcontextprotocol/server",
-    "headcount mcp",
-    loading,
-    without,
-  );
-
+  const [sdk, stdio, validators] = await protocol();
   const { atWork, serverFactory } = await import("../../app/agents/server.ts");
   const { toolsOf } = await import("../../app/agents/tools.ts");
   const closing = new AbortController();
@@ -199,19 +218,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   if (context.interrupted.aborted) stop();
 
   const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
-  const { connection, baseUrl, paging, maxWait } = options;
-  const world: AgentWorld = {
-    context: inner,
-    budget,
-    out,
-    askOver: options.askOver ?? ZERO,
-    connecting: { connection, baseUrl, paging, maxWait },
-    events: { log: requestLog(options, context) },
-    startedAt: context.now(),
-    quotes: quoteBook(context.now),
-    positions: rowPositions(),
-  };
-
+  const world = worldOf(options, { budget, out }, inner);
   const work = atWork();
   const factory = serverFactory(sdk, validators, world, { work, tools: toolsOf(world) });
   const ended = new Promise<void>((done) => {
@@ -233,9 +240,8 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     return await door.close();
   }
 
-  const transport = new stdio.StdioServerTransport(context.stdin, context.stdout);
   const handle = stdio.serveStdio(factory, {
-    transport,
+    transport: new stdio.StdioServerTransport(context.stdin, context.stdout),
 
     onerror: (error) => {
       // A line of JSON that is no message, such as a batch: whoever sent it waits for an answer.

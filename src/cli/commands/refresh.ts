@@ -137,28 +137,30 @@ async function eventsOf(
   };
 }
 
-async function parse(
-  word: string | undefined,
-  flags: RefreshFlags & FilterOptions,
-  context: Context,
-): Promise<RefreshOrder> {
-  const { filters, canonical } = await readFilters(context, flags);
-  const segment = isUnfiltered(canonical) ? undefined : { filters, canonical };
-  const verify = flags.verifyFields === undefined ? [] : readVerified(flags.verifyFields);
-  if (flags.buyChanged === true && verify.length === 0) {
+/** Fields in which who is owned is looked at. @throws CliError exit 2 */
+function readChanges({ verifyFields, buyChanged, maxCredits }: RefreshFlags) {
+  const verify = verifyFields === undefined ? [] : readVerified(verifyFields);
+  if (buyChanged === true && verify.length === 0) {
     throw usageError(
       "--buy-changed goes with --verify-fields",
       "for example --verify-fields title,company --buy-changed",
     );
   }
 
-  if (flags.buyChanged === true && flags.maxCredits === undefined) {
+  if (buyChanged === true && maxCredits === undefined) {
     throw usageError(
       "--buy-changed needs --max-credits: how many have changed is not known beforehand",
     );
   }
 
-  // The list is written to where it was read from, unless another name is given.
+  return verify;
+}
+
+/**
+ * The list is written to where it was read from, unless another name is given.
+ * @throws CliError exit 2 where it is no name of a file, but for a dry run without one
+ */
+function pathOf(word: string | undefined, flags: RefreshFlags): string | undefined {
   const path = flags.output ?? (word === undefined || !/\.\w+$/.test(word) ? undefined : word);
   if (path === undefined && flags.dryRun !== true) {
     throw usageError(
@@ -183,6 +185,18 @@ async function parse(
     );
   }
 
+  return path;
+}
+
+async function parse(
+  word: string | undefined,
+  flags: RefreshFlags & FilterOptions,
+  context: Context,
+): Promise<RefreshOrder> {
+  const { filters, canonical } = await readFilters(context, flags);
+  const segment = isUnfiltered(canonical) ? undefined : { filters, canonical };
+  const verify = readChanges(flags);
+  const path = pathOf(word, flags);
   const quoting = { ...flags, format: flags.format ?? "csv" };
   const view = readView(context, path === undefined ? quoting : { ...flags, output: path });
   if (view.format === "table") {

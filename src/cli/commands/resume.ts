@@ -1,10 +1,10 @@
 import type { SharedHost } from "../../app/buy/column.ts";
 import { readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
-import { type CompanyQuery, pagingName } from "../../engine/client/dialect.ts";
+import { pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
-import { resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
+import { resumeOf, spokenTarget, type Target } from "../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
@@ -63,14 +63,7 @@ async function parse(
   const runs = run === undefined ? await store.list() : [];
   const id = run === undefined ? theUnfinished(runs) : await store.resolve(run);
   if (id === undefined) {
-    const closed = runs.find(isResumable);
-    const isMore = (options.limit ?? options.maxCredits) !== undefined;
-    const last = closed ?? (isMore ? runs.find(({ status }) => status === "finished") : undefined);
-    const which =
-      last === closed ? "one whose reader closed the pipe" : "the last one that is finished";
-    const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
-    if (options.quiet !== true)
-      context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
+    if (options.quiet !== true) context.stderr.write(nothingToResume(runs, options));
     return undefined;
   }
 
@@ -82,27 +75,6 @@ async function parse(
       "run_of_list",
     );
   }
-
-  const { keep } =
-    (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
-
-  // Who was left out when it began is asked for by no later session either.
-  const keys = new Set(
-    (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
-  );
-  const isLeftOut = (company: CompanyQuery): boolean => !keys.has(companyKey(company));
-  const learn = async () => new Set(keep?.networks);
-  const join =
-    keep === undefined
-      ? undefined
-      : (
-          await readKept(
-            await keptTable(store, id),
-            "the table",
-            { ...keep, agree: agreedBy(keys), learn },
-            isLeftOut,
-          )
-        ).join;
 
   // "environment" is what a connection is called that variables alone make up.
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
@@ -117,11 +89,38 @@ async function parse(
       output: output ?? undefined,
       ...savedForm(view.format),
       fields: view.fields ?? undefined,
-      join,
+      join: await keptJoin(store, id, target),
     },
     flags,
     run: id,
   };
+}
+
+function nothingToResume(runs: readonly RunSummary[], options: ExportFlags): string {
+  const closed = runs.find(isResumable);
+  const isMore = (options.limit ?? options.maxCredits) !== undefined;
+  const last = closed ?? (isMore ? runs.find(({ status }) => status === "finished") : undefined);
+  const which =
+    last === closed ? "one whose reader closed the pipe" : "the last one that is finished";
+  const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
+  return `Nothing to resume: no run is unfinished${but}\n`;
+}
+
+/** The table that was kept with the run: who was left out when it began stays so. */
+async function keptJoin(store: RunStore, id: string, target: Target) {
+  const { keep } =
+    (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
+  if (keep === undefined) return undefined;
+
+  const companies = target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies;
+  const keys = new Set(companies.map(companyKey));
+  const { join } = await readKept(
+    await keptTable(store, id),
+    "the table",
+    { ...keep, agree: agreedBy(keys), learn: async () => new Set(keep.networks) },
+    (company) => !keys.has(companyKey(company)),
+  );
+  return join;
 }
 
 /** Of hosts that rows share, those that were agreed to when the run began. */

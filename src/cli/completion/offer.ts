@@ -21,36 +21,13 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
   const before = words.slice(0, -1).filter((word) => word !== "" && word !== "=");
   const last = words.at(-1) ?? "";
   const current = last === "=" ? "" : last;
-  let command = tree;
-  let pending: FlagSpec["value"];
-  let [isLiteral, position, file] = [false, 0, ""];
-  const flags = (): readonly FlagSpec[] => [...command.flags, ...tree.flags];
-  const flagOf = (name: string): FlagSpec | undefined =>
-    flags().find(({ names }) => names.includes(name));
-
-  for (const [index, word] of before.entries()) {
-    if (pending !== undefined && !(pending.many && word.startsWith("-"))) {
-      if (before[index - 1] === "--file") file = word;
-      // A flag that takes several values takes every word up to the next flag.
-      if (!pending.many) pending = undefined;
-      continue;
-    }
-
-    const child =
-      position === 0 ? command.commands.find(({ path }) => path.at(-1) === word) : undefined;
-
-    if (isLiteral) position++;
-    else if (word.startsWith("-")) {
-      [isLiteral, pending] = [word === "--", flagOf(word)?.value];
-      if (word.startsWith("--file=")) file = word.slice("--file=".length);
-    } else if (child !== undefined) command = child;
-    else position++;
-  }
+  const { command, pending, isLiteral, position, file } = placeAfter(before, tree);
+  const flags = [...command.flags, ...tree.flags];
 
   const [, name = "", rest = ""] = /^(--[^=]+)=(.*)$/s.exec(isLiteral ? "" : current) ?? [];
   if (pending === undefined && name !== "") {
     return within({
-      values: flagOf(name)?.value?.values ?? { kind: "text" },
+      values: flagNamed(name, flags)?.value?.values ?? { kind: "text" },
       head: `${name}=`,
       typed: rest,
       file,
@@ -64,7 +41,7 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
 
   if (isFlag) {
     const words = new Map(
-      flags().flatMap(({ description, names }) => names.map((flag) => [flag, description])),
+      flags.flatMap(({ description, names }) => names.map((flag) => [flag, description])),
     );
     return { ...offer, values: { kind: "words", words: [...words] } };
   }
@@ -79,6 +56,38 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
   const argument =
     command.arguments[position] ?? command.arguments.filter(({ many }) => many).at(-1);
   return within({ ...offer, values: argument?.values ?? { kind: "text" } });
+}
+
+const flagNamed = (name: string, flags: readonly FlagSpec[]): FlagSpec | undefined =>
+  flags.find(({ names }) => names.includes(name));
+
+/** Where the words before the cursor lead: the command, its next argument, a flag's open value. */
+function placeAfter(words: readonly string[], tree: CommandSpec) {
+  let command = tree;
+  let pending: FlagSpec["value"];
+  let [isLiteral, position, file] = [false, 0, ""];
+
+  for (const [index, word] of words.entries()) {
+    if (pending !== undefined && !(pending.many && word.startsWith("-"))) {
+      if (words[index - 1] === "--file") file = word;
+      // A flag that takes several values takes every word up to the next flag.
+      if (!pending.many) pending = undefined;
+      continue;
+    }
+
+    const child =
+      position === 0 ? command.commands.find(({ path }) => path.at(-1) === word) : undefined;
+
+    if (isLiteral) position++;
+    else if (word.startsWith("-")) {
+      isLiteral = word === "--";
+      pending = flagNamed(word, [...command.flags, ...tree.flags])?.value;
+      if (word.startsWith("--file=")) file = word.slice("--file=".length);
+    } else if (child !== undefined) command = child;
+    else position++;
+  }
+
+  return { command, pending, isLiteral, position, file };
 }
 
 /** Of values that commas part, the last one is at the cursor. */

@@ -7,53 +7,26 @@ import { creditsOf } from "../../engine/runs/journal.ts";
 import { resumeOf, type Target } from "../../engine/runs/plan.ts";
 import {
   affordableRows,
+  type Credits,
   credits,
   creditsText,
   formatCreditsGrouped,
   minCredits,
+  ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
-import { clauses, option, saidAt, say } from "../../shared/errors.ts";
+import { clauses, option, type Sentence, saidAt, say } from "../../shared/errors.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
 
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
-export function printSummary(
-  bought: Bought,
-  { order, flags, speech }: ParsedPurchase,
-  printer: Printer,
-): void {
-  const { receipt, balance, quote } = bought;
-  const { target } = order;
-  const { one, many } = wordingOf(target);
+export function printSummary(bought: Bought, purchase: ParsedPurchase, printer: Printer): void {
+  const { receipt } = bought;
+  const { order, speech } = purchase;
   if (printer.json && order.output !== undefined) printer.document<"search">(receipt);
 
-  const whole = wholeOf(target, receipt, quote);
-  const short = whole !== undefined && whole > receipt.distinct;
-  const most = target.kind === "employees" ? "at most " : "";
-  const rows = receipt.distinct - receipt.suppressed;
-  const beside = receipt.reused === 0 ? "" : ` and ${grouped(receipt.reused)} that you own`;
-  const what =
-    receipt.new_only !== null
-      ? `${counted(receipt.new_only.new, "new profile", "new profiles")}${beside}`
-      : short
-        ? `${grouped(rows)} of ${most}${counted(whole, one, many)}`
-        : counted(rows, one, many);
-
-  const { added = null } = receipt.output ?? {};
-  const newThere = added === null ? "" : `, ${grouped(added)} of them new there`;
-  const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${newThere}`;
-  const credit = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
-  const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
-  const paid = creditsOf(receipt.credits);
-  const spent = credits(paid + creditsOf(receipt.uncertain_credits));
-  const fresh = minCredits(
-    credits(paid - quote.settled),
-    credits(spent - quote.total + quote.credits),
-  );
-  const now = fresh >= paid ? "" : ` (${formatCreditsGrouped(fresh)} of them now)`;
-  printer.say(`Exported ${what}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
+  printer.say(exportedText(bought, purchase));
 
   const again = receipt.paid_again ?? 0;
   if (again > 0) {
@@ -74,36 +47,83 @@ export function printSummary(
     );
   }
 
-  const answers = receipt.received + receipt.misses;
-  const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
-  const stopped =
-    receipt.complete || receipt.distinct === 0 ? undefined : STOPPED_AT[receipt.bound];
-
-  if (stopped !== undefined && (target.kind !== "enrich" || rest !== undefined)) {
-    const isThere =
-      typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
-    const isHeld = receipt.reused >= receipt.received;
-    const isAsked = target.kind === "search" && target.owned !== undefined;
-    const isFirst = receipt.new_only !== null && !isAsked;
-    const goesOn =
-      receipt.new_only !== null && isAsked
-        ? say`the same${isThere ? say` with another ${option("output")}` : ""} buys the next ones:
-          these are owned by then`
-        : isFirst || (isHeld && receipt.bound === "limit" && quote.apart === undefined)
-          ? say`the same command with a higher
-            ${stopped}${isThere ? say` and ${option("overwrite")}` : ""} goes on`
-          : goingOn(bought, order, rest);
-
-    const what =
-      isHeld && spent === 0n && receipt.bound === "cap"
-        ? "nothing was bought"
-        : say`stopped at ${stopped}`;
-    const notice = say`notice: ${clauses(what, goesOn)}`;
-    const text = speech === undefined ? notice : saidAt(notice, speech);
-    if (text !== undefined) printer[order.job === undefined ? "note" : "say"](`${text}`);
-  }
+  const notice = stoppedText(bought, order);
+  const text = notice === undefined || speech === undefined ? notice : saidAt(notice, speech);
+  if (text !== undefined) printer[order.job === undefined ? "note" : "say"](`${text}`);
 
   printNotices(bought, order, printer);
+}
+
+/** How many of what there is, for how much, and where they are. */
+function exportedText(
+  { receipt, balance, quote }: Bought,
+  { order, flags }: ParsedPurchase,
+): string {
+  const { one, many } = wordingOf(order.target);
+  const whole = wholeOf(order.target, receipt, quote);
+  const most = order.target.kind === "employees" ? "at most " : "";
+  const rows = receipt.distinct - receipt.suppressed;
+  const beside = receipt.reused === 0 ? "" : ` and ${grouped(receipt.reused)} that you own`;
+  const what =
+    receipt.new_only !== null
+      ? `${counted(receipt.new_only.new, "new profile", "new profiles")}${beside}`
+      : whole !== undefined && whole > receipt.distinct
+        ? `${grouped(rows)} of ${most}${counted(whole, one, many)}`
+        : counted(rows, one, many);
+
+  const { added = null } = receipt.output ?? {};
+  const newThere = added === null ? "" : `, ${grouped(added)} of them new there`;
+  const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${newThere}`;
+  const credit = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
+  const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
+  return `Exported ${what}${seed} for ${costText(receipt, quote)}${where}${credit}`;
+}
+
+/** Of a run that was gone on with: also what this command alone cost. */
+function costText(receipt: Receipt, quote: Quote): string {
+  const paid = creditsOf(receipt.credits);
+  const now = minCredits(
+    credits(paid - quote.settled),
+    credits(spentOf(receipt) - quote.total + quote.credits),
+  );
+  const part = now >= paid ? "" : ` (${formatCreditsGrouped(now)} of them now)`;
+  return `${creditsText(paid)}${part}`;
+}
+
+/** Charged, or possibly so. */
+const spentOf = (receipt: Receipt): Credits =>
+  credits(creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits));
+
+/** Which bound ended it before all were bought, and what goes on. */
+function stoppedText(bought: Bought, order: Order): Sentence | undefined {
+  const { receipt, quote } = bought;
+  const { target } = order;
+  const stopped =
+    receipt.complete || receipt.distinct === 0 ? undefined : STOPPED_AT[receipt.bound];
+  const whole = wholeOf(target, receipt, quote);
+  const answers = receipt.received + receipt.misses;
+  const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
+  if (stopped === undefined || (target.kind === "enrich" && rest === undefined)) return undefined;
+
+  const isThere =
+    typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
+  const isHeld = receipt.reused >= receipt.received;
+  const isAsked = target.kind === "search" && target.owned !== undefined;
+  const isFirst = receipt.new_only !== null && !isAsked;
+  const goesOn =
+    receipt.new_only !== null && isAsked
+      ? say`the same${isThere ? say` with another ${option("output")}` : ""} buys the next ones:
+        these are owned by then`
+      : isFirst || (isHeld && receipt.bound === "limit" && quote.apart === undefined)
+        ? say`the same command with a higher
+          ${stopped}${isThere ? say` and ${option("overwrite")}` : ""} goes on`
+        : goingOn(bought, order, rest);
+
+  const what =
+    isHeld && receipt.bound === "cap" && spentOf(receipt) === ZERO
+      ? "nothing was bought"
+      : say`stopped at ${stopped}`;
+  return say`notice: ${clauses(what, goesOn)}`;
 }
 
 function printNotices(

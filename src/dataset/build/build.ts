@@ -3,7 +3,14 @@ import { join } from "node:path";
 import type { DuckDBConnection, DuckDBDataChunk } from "@duckdb/node-api";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { isPlaced, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
-import { literal, machineResources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
+import {
+  literal,
+  machineResources,
+  type Resources,
+  scalar,
+  startDuckDb,
+  toNumber,
+} from "../duckdb.ts";
 import { type ColumnValues, ColumnWriter, codesFor, sizeOf } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import {
@@ -81,77 +88,108 @@ export async function buildVersion(
   });
 }
 
-async function writeVersion(
+const writeVersion = (
   source: BuildSource,
   draft: string,
   options: BuildOptions,
-): Promise<DatasetMeta | undefined> {
-  const scratch = join(draft, "scratch");
-  await mkdir(scratch, { mode: 0o700 });
+): Promise<DatasetMeta | undefined> =>
+  inDuckDb(join(draft, "scratch"), options, async (room) => {
+    const { connection, scratch, resources, stop } = room;
+    const writer = new RecordWriter(draft, resources.threads);
+    stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
 
-  const resources = options.resources ?? machineResources();
+    try {
+      const name = await stageSource(source, room, options);
+      if (name === undefined) {
+        await writer.abandon();
+        return undefined;
+      }
+
+      const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
+      const linked = await withoutHidden(room, source, options);
+      const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
+      const tell = (phase: BuildProgress["phase"]) => (done: number) =>
+        options.onProgress?.({ phase, done, total: people });
+      const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
+
+      const writing: PeopleDraft = {
+        connection,
+        writer,
+        columns,
+        people,
+        scratch,
+        signal: stop.signal,
+      };
+      const { peopleARound } = options;
+      await writePeople(writing, { beside: room.beside, stop, tell, linked, peopleARound });
+      tell("lookups")(people);
+      await writer.finish();
+
+      return {
+        format: DATASET_FORMAT,
+        version: source.version,
+        people,
+        companies,
+        created_at: new Date(options.now()).toISOString(),
+        source: name,
+      };
+    } catch (error) {
+      await writer.abandon();
+      throw error;
+    }
+  });
+
+/** Where a dataset is put together. Two statements at a time: one alone leaves threads idle. */
+export interface Room {
+  readonly connection: DuckDBConnection;
+  readonly beside: DuckDBConnection;
+  readonly scratch: string;
+  readonly resources: Resources;
+  /** Ends what is at work; the signal of the options does it too. */
+  readonly stop: AbortController;
+}
+
+/** DuckDB in a folder that is made for `work`, and gone after it. */
+export async function inDuckDb<Result>(
+  scratch: string,
+  { resources = machineResources(), signal }: Pick<BuildOptions, "resources" | "signal">,
+  work: (room: Room) => Promise<Result>,
+): Promise<Result> {
+  await mkdir(scratch, { mode: 0o700 });
   const instance = await startDuckDb(resources, scratch);
   const connection = await instance.connect();
   const beside = await instance.connect();
   const stop = new AbortController();
   const interrupts = interruptedBy([connection, beside], stop.signal);
-  const onAbort = (): void => stop.abort(options.signal?.reason);
-
-  options.signal?.addEventListener("abort", onAbort, { once: true });
-  const writer = new RecordWriter(draft, resources.threads);
-  stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
+  const onAbort = (): void => stop.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort, { once: true });
 
   try {
-    if ((await source.bytes(connection)) > resources.memoryBytes)
-      await stageInFile(scratch, connection, beside);
-    await addNormalForms(connection, beside);
-    options.onProgress?.({ phase: "read", done: 0, total: 0 });
-    const name = await source.stage(connection, scratch);
-
-    options.signal?.throwIfAborted();
-
-    if (name === undefined) {
-      await writer.abandon();
-      return undefined;
-    }
-
-    const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
-    const linked = await withoutHidden(connection, beside, source, options);
-    const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
-    const tell = (phase: BuildProgress["phase"]) => (done: number) =>
-      options.onProgress?.({ phase, done, total: people });
-    const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
-
-    const writing: PeopleDraft = {
-      connection,
-      writer,
-      columns,
-      people,
-      scratch,
-      signal: stop.signal,
-    };
-    await writePeople(writing, { beside, stop, tell, linked, peopleARound: options.peopleARound });
-    tell("lookups")(people);
-    await writer.finish();
-
-    return {
-      format: DATASET_FORMAT,
-      version: source.version,
-      people,
-      companies,
-      created_at: new Date(options.now()).toISOString(),
-      source: name,
-    };
+    return await work({ connection, beside, scratch, resources, stop });
   } catch (error) {
-    await writer.abandon();
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     throw error;
   } finally {
-    options.signal?.removeEventListener("abort", onAbort);
+    signal?.removeEventListener("abort", onAbort);
     interrupts.stop();
     instance.closeSync();
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** @returns what the source is called; undefined where nothing is to be made of it */
+export async function stageSource(
+  source: BuildSource,
+  { connection, beside, scratch, resources }: Room,
+  { onProgress, signal }: BuildOptions,
+): Promise<string | undefined> {
+  if ((await source.bytes(connection)) > resources.memoryBytes)
+    await stageInFile(scratch, connection, beside);
+  await addNormalForms(connection, beside);
+  onProgress?.({ phase: "read", done: 0, total: 0 });
+  const name = await source.stage(connection, scratch);
+  signal?.throwIfAborted();
+  return name;
 }
 
 /**
@@ -173,17 +211,11 @@ async function stageInFile(
  * @returns what links people to their companies, where that is not done
  */
 async function withoutHidden(
-  connection: DuckDBConnection,
-  beside: DuckDBConnection,
+  { connection, beside }: Room,
   { rows = "staged_people", version }: BuildSource,
   { datasetDir, suppression = suppressionDir(datasetDir) }: BuildOptions,
 ): Promise<() => Promise<void>> {
   const list = await readHiddenPeople(suppression);
-  const link = async (on: DuckDBConnection): Promise<void> => {
-    await keyCompanies(on);
-    await linkCompanies(on);
-  };
-
   if (list.isEmpty) return () => link(beside);
 
   // Whom it names is known with their companies only.
@@ -194,6 +226,11 @@ async function withoutHidden(
   await noteLeftOut(datasetDir, version, list);
 
   return () => Promise.resolve();
+}
+
+export async function link(connection: DuckDBConnection): Promise<void> {
+  await keyCompanies(connection);
+  await linkCompanies(connection);
 }
 
 /** Headlines are long: their sort wants the room that records leave on the disk. */
@@ -207,7 +244,6 @@ interface PeopleWriting {
   readonly peopleARound: number | undefined;
 }
 
-/** Two statements of DuckDB at a time: one alone leaves threads idle. */
 async function writePeople(
   writing: PeopleDraft,
   { beside, stop, tell, linked, peopleARound = PEOPLE_A_ROUND }: PeopleWriting,
@@ -261,7 +297,7 @@ async function together(
 }
 
 /** A statement that has not begun yet is not interrupted, so this goes on until it is stopped. */
-export function interruptedBy(
+function interruptedBy(
   connections: readonly DuckDBConnection[],
   signal: AbortSignal,
 ): { stop(): void } {

@@ -97,56 +97,70 @@ export interface MadePlace {
 function makePlaces(): readonly MadePlace[] {
   const countryWeights = zipfWeights(COUNTRIES.length);
   const sum = countryWeights.reduce((total, weight) => total + weight, 0);
-  const places: MadePlace[] = [];
-  COUNTRIES.forEach(([country, culture], rank) => {
-    const names = namesOf(culture);
-    const heads = wordsOf(names.places);
-    const tails = names.placeTails.split(/(?<=\S) (?=\S| )/);
-    const wanted =
-      4 + Math.round(((countryWeights[rank] ?? 0) / sum) * (PLACES - 4 * COUNTRIES.length));
-    const states = new Map<string, string[]>();
-    for (const entry of (REAL_PLACES.get(country) ?? "").split("|")) {
-      const [state, cities] = entry.split("=");
-      if (state && cities) states.set(state, cities.split(","));
-    }
 
-    const stateCount = Math.min(24, 1 + Math.floor(wanted / 8));
-    for (let index = 0; states.size < stateCount; index++) {
-      const kind = pickWord(["Province", "Region", "District", "State", "County"], rank);
-      states.set(`${pickWord(heads, rank, index)}${pickWord(tails, rank, index, 1)} ${kind}`, []);
-    }
-
-    const stateNames = [...states.keys()];
-    const list: { state: string; city: string }[] = [];
-    const keys = new Set<string>();
-    const add = (state: string, city: string): void => {
-      const key = `${state}|${city}`;
-      if (!keys.has(key)) list.push({ state, city });
-      keys.add(key);
-    };
-
-    for (let depth = 0; depth < 8; depth++) {
-      for (const [state, cities] of states) {
-        const city = cities[depth];
-        if (city !== undefined) add(state, city);
-      }
-    }
-
-    for (let index = 0; list.length < wanted; index++) {
-      const state = stateNames[mix32(index + rank * 7919) % stateNames.length] ?? country;
-      add(state, `${pickWord(heads, rank, index, 2)}${pickWord(tails, rank, index, 3)}`);
-    }
-
-    const cityWeights = zipfWeights(list.length);
+  return COUNTRIES.flatMap(([country, culture], rank) => {
+    const countryWeight = countryWeights[rank] ?? 0;
+    const wanted = 4 + Math.round((countryWeight / sum) * (PLACES - 4 * COUNTRIES.length));
+    const cities = makeCities(country, namesOf(culture), rank, wanted);
+    const cityWeights = zipfWeights(cities.length);
     const citySum = cityWeights.reduce((total, weight) => total + weight, 0);
-    list.forEach(({ state, city }, index) => {
-      const weight = ((countryWeights[rank] ?? 0) * (cityWeights[index] ?? 0)) / citySum;
-      const location = city === state ? `${city}, ${country}` : `${city}, ${state}, ${country}`;
-      places.push({ country, state, city, location, culture: CULTURES.indexOf(culture), weight });
-    });
-  });
 
-  return places;
+    return cities.map(({ state, city }, index) => ({
+      country,
+      state,
+      city,
+      location: city === state ? `${city}, ${country}` : `${city}, ${state}, ${country}`,
+      culture: CULTURES.indexOf(culture),
+      weight: (countryWeight * (cityWeights[index] ?? 0)) / citySum,
+    }));
+  });
+}
+
+/** Real ones first, the largest of each state before the second of any; then made-up ones. */
+function makeCities(
+  country: string,
+  { places, placeTails }: ReturnType<typeof namesOf>,
+  rank: number,
+  wanted: number,
+): readonly { readonly state: string; readonly city: string }[] {
+  const heads = wordsOf(places);
+  const tails = placeTails.split(/(?<=\S) (?=\S| )/);
+  const states = realStates(country);
+  const stateCount = Math.min(24, 1 + Math.floor(wanted / 8));
+
+  for (let index = 0; states.size < stateCount; index++) {
+    const kind = pickWord(["Province", "Region", "District", "State", "County"], rank);
+    states.set(`${pickWord(heads, rank, index)}${pickWord(tails, rank, index, 1)} ${kind}`, []);
+  }
+
+  const stateNames = [...states.keys()];
+  const cities = new Map<string, { state: string; city: string }>();
+  const add = (state: string, city: string): void => {
+    cities.set(`${state}|${city}`, { state, city });
+  };
+
+  for (let depth = 0; depth < 8; depth++) {
+    for (const [state, real] of states) {
+      const city = real[depth];
+      if (city !== undefined) add(state, city);
+    }
+  }
+
+  for (let index = 0; cities.size < wanted; index++) {
+    const state = stateNames[mix32(index + rank * 7919) % stateNames.length] ?? country;
+    add(state, `${pickWord(heads, rank, index, 2)}${pickWord(tails, rank, index, 3)}`);
+  }
+
+  return [...cities.values()];
+}
+
+function realStates(country: string): Map<string, readonly string[]> {
+  const states = new Map<string, readonly string[]>();
+  for (const entry of (REAL_PLACES.get(country) ?? "").split("|")) {
+    const [state, cities] = entry.split("=");
+    if (state && cities) states.set(state, cities.split(","));
+  }
+  return states;
 }
 
 /** By slot: what a few bits of a random number stand for. */

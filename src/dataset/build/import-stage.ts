@@ -62,7 +62,7 @@ export interface Staging {
   readonly options: BuildOptions;
 }
 
-export interface FilePlan {
+interface FilePlan {
   readonly file: InputFile;
   readonly columns: MappedColumns;
   readonly text?: TextFile;
@@ -99,7 +99,7 @@ export async function stageTable(
   return { ...(await refusedOf(staging, kind, plans, rows)), files: plans.length, read: reports };
 }
 
-export async function createRaw(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
+async function createRaw(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
   const fields = mappedFields(kind).map((field) => `${field} VARCHAR`);
   for (const field of lenientFields(kind)) {
     fields.push(`${usableOf(field)} ${INTEGERS[kind].includes(field) ? "BIGINT" : "VARCHAR"}`);
@@ -111,7 +111,7 @@ export async function createRaw(connection: DuckDBConnection, kind: ImportKind):
 }
 
 /** All headers before the first row: a wrong column is told at once. @throws InputError */
-export async function planFiles(
+async function planFiles(
   staging: Staging,
   kind: ImportKind,
   names: readonly string[],
@@ -129,7 +129,7 @@ interface Turn {
   readonly onBytes: (done: number) => void;
 }
 
-export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): Promise<FileReport> {
+async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): Promise<FileReport> {
   const { kind } = turn;
   const before = await rawRows(staging.connection, kind);
   try {
@@ -146,7 +146,7 @@ export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): P
 const rawRows = async (connection: DuckDBConnection, kind: ImportKind): Promise<number> =>
   toNumber(await scalar(connection, `SELECT count(*) FROM raw_${kind}`));
 
-export async function refusedOf(
+async function refusedOf(
   staging: Staging,
   kind: ImportKind,
   plans: readonly FilePlan[],

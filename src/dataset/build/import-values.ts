@@ -23,14 +23,11 @@ const listSql = (values: readonly string[]): string => `[${values.map(literal).j
 const position = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_form(department))`;
 const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${position}), 'Other')`;
 
-export async function departmentReport(
-  connection: DuckDBConnection,
-  most = 10,
-): Promise<DepartmentReport> {
+export async function departmentReport(connection: DuckDBConnection): Promise<DepartmentReport> {
   const reader = await connection.runAndReadAll(`SELECT department, people,
       sum(people) FILTER (WHERE department IS NOT NULL) OVER (), sum(people) FILTER (WHERE department IS NULL) OVER ()
     FROM (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
-    WHERE ${position} IS NULL ORDER BY department IS NULL, 2 DESC, 1 LIMIT ${most}`);
+    WHERE ${position} IS NULL ORDER BY department IS NULL, 2 DESC, 1 LIMIT 10`);
   const rows = reader.getRowsJS();
   const [, , unknown, missing] = rows[0] ?? [];
   const examples = rows.filter(([value]) => value !== null);
@@ -122,13 +119,12 @@ const shown = (value: unknown): string =>
 export async function clearedReport(
   connection: DuckDBConnection,
   kind: ImportKind,
-  most = 5,
 ): Promise<Record<string, ClearedReport>> {
   const cleared: Record<string, ClearedReport> = {};
   for (const field of lenientFields(kind)) {
     const reader = await connection.runAndReadAll(
       `SELECT ${field}, count(*), sum(count(*)) OVER ()::BIGINT FROM raw_${kind}
-       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usableOf(field)} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${most}`,
+       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usableOf(field)} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5`,
     );
     const rows = reader.getRowsJS();
     if (rows.length === 0) continue;
@@ -186,7 +182,7 @@ const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = 
   },
 };
 
-export function typedSql(kind: ImportKind, more: readonly string[] = []): string {
+function typedSql(kind: ImportKind, more: readonly string[] = []): string {
   const lenient = lenientFields(kind);
   const columns = mappedFields(kind).map((field) => {
     const special = SPECIAL[kind][field];

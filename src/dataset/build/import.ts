@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { DuckDBConnection } from "@duckdb/node-api";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import { InputError } from "../../shared/tables/input-file.ts";
 import type { TextOptions } from "../../shared/tables/rows.ts";
 import { newVersion } from "../layout.ts";
-import { buildDataset } from "./build.ts";
+import { type BuildSource, buildDataset } from "./build.ts";
 import { findFiles, firstLine, stagedFileBytes } from "./import-files.ts";
 import { type ImportMap, NO_MAP, parseMap } from "./import-map.ts";
 import { type Staging, stageTable, type TableReport } from "./import-stage.ts";
@@ -43,7 +42,7 @@ export interface ImportReport {
   readonly rejects: string | null;
 }
 
-export class TooManyRefusedError extends Error {
+class TooManyRefusedError extends Error {
   override readonly name = "TooManyRefusedError";
 }
 
@@ -52,29 +51,46 @@ export async function importDataset(
   input: ImportInput,
   options: BuildOptions,
 ): Promise<ImportReport> {
+  const source = await filesToImport(input, options);
+  await buildDataset(source, options);
+  return source.report();
+}
+
+/** What is made of files: of a dry run only the report. */
+export async function filesToImport(
+  input: ImportInput,
+  options: BuildOptions,
+): Promise<BuildSource & { readonly report: () => ImportReport }> {
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const version = newVersion(options.now());
   let report: ImportReport | undefined;
-  const stage = async (
-    connection: DuckDBConnection,
-    scratch: string,
-  ): Promise<string | undefined> => {
-    report = await stageFiles({ connection, scratch, map, input, options }, version);
-    return input.dryRun ? undefined : someOf(filesOf(input).map((name) => basename(name)));
+
+  return {
+    version,
+    rows: "raw_people",
+
+    async bytes(connection) {
+      return stagedFileBytes(await findFiles(connection, importedFiles(input), input.cwd));
+    },
+
+    async stage(connection, scratch) {
+      report = await stageFiles({ connection, scratch, map, input, options }, version);
+      return input.dryRun ? undefined : someOf(importedFiles(input).map((name) => basename(name)));
+    },
+
+    report() {
+      if (report === undefined) throw new Error("nothing was imported");
+      return report;
+    },
   };
-
-  const bytes = async (connection: DuckDBConnection): Promise<number> =>
-    stagedFileBytes(await findFiles(connection, filesOf(input), input.cwd));
-
-  await buildDataset({ version, stage, rows: "raw_people", bytes }, options);
-  if (!report) throw new Error("nothing was imported");
-
-  return report;
 }
 
-const filesOf = ({ companies, people }: ImportInput): string[] => [...people, ...companies];
+export const importedFiles = ({ companies, people }: ImportInput): string[] => [
+  ...people,
+  ...companies,
+];
 
-export async function readMap(name: string, cwd: string): Promise<ImportMap> {
+async function readMap(name: string, cwd: string): Promise<ImportMap> {
   let text: string;
   try {
     text = await readFile(resolve(cwd, name), "utf8");
@@ -96,7 +112,7 @@ async function stageFiles(
   version: string,
 ): Promise<ImportReport> {
   const path = resolve(input.cwd, input.rejects);
-  const files = await findFiles(connection, filesOf(input), input.cwd);
+  const files = await findFiles(connection, importedFiles(input), input.cwd);
   const read = [
     ...files.map((file) => file.path),
     ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)]),
@@ -141,7 +157,7 @@ async function stageFiles(
   }
 }
 
-export async function checkRefused(
+async function checkRefused(
   input: ImportInput,
   people: TableReport,
   companies: TableReport,

@@ -11,7 +11,7 @@ SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(n
 FROM (SELECT *, address_form(company_network_url) AS address FROM staged_companies) ORDER BY id`);
 }
 
-export const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' || company_address
+const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' || company_address
   WHEN company_domain IS NOT NULL THEN 'domain ' || company_domain
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
 

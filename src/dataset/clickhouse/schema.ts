@@ -32,14 +32,11 @@ export const leftOutTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_left_out
   (version String, step UInt64, rid UInt64) ENGINE = MergeTree() ORDER BY (version, step, rid)`;
 
-export const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
-const HIGH = [
-  ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column)),
-  "network_address",
-  "network_slug",
-  "company_address",
-  "company_slug",
-];
+const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
+const FORMED = NORMAL_COLUMNS.filter((column) => !LOW.includes(column));
+/** Columns of texts in the form in which they are matched. */
+export const FORMS: readonly string[] = [...LOW, ...FORMED];
+const HIGH = [...FORMED, "network_address", "network_slug", "company_address", "company_slug"];
 
 /** The embedded engine's sort key, so that leading keys prune. Missing text is ''. */
 export function createTables(
@@ -104,41 +101,32 @@ export const localName = (name: string, topology: Topology): string =>
 export const dropTables = (version: string, topology: Topology): readonly string[] =>
   Object.values(tablesOf(version)).flatMap((name) => dropTable(name, topology));
 
-export function dropTable(name: string, topology: Topology): readonly string[] {
+function dropTable(name: string, topology: Topology): readonly string[] {
   const all = topology.cluster === undefined ? [name] : [name, `${name}_local`];
   return all.map((each) => `DROP TABLE IF EXISTS ${topology.database}.${each}`);
 }
 
-export interface StorageOptions {
+interface StorageOptions {
   readonly columns: readonly string[];
   readonly order: string;
-  readonly shardBy?: string;
-  readonly partitionBy?: string;
-  readonly settings?: string | undefined;
 }
 
-export function table(
-  name: string,
-  topology: Topology,
-  { columns, order, shardBy = "id", partitionBy, settings }: StorageOptions,
-): string[] {
+function table(name: string, topology: Topology, { columns, order }: StorageOptions): string[] {
   const local = topology.cluster === undefined ? name : `${name}_local`;
   const path = `/clickhouse/tables/{shard}/${topology.database}/${local}`;
   const engine = topology.replicated
     ? `ReplicatedMergeTree('${path}', '{replica}')`
     : "MergeTree()";
-  const parts = partitionBy === undefined ? "" : ` PARTITION BY ${partitionBy}`;
   const statements = [
-    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ` +
-      `${engine}${parts} ORDER BY ` +
-      `${order}${settings === undefined ? "" : ` SETTINGS ${settings}`}`,
+    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ` +
+      `ENGINE = ${engine} ORDER BY ${order}`,
   ];
 
   if (topology.cluster !== undefined) {
     statements.push(
       `CREATE TABLE ${topology.database}.${name} AS ${topology.database}.${local} ` +
         `ENGINE = Distributed(${topology.cluster}, ${topology.database}, ` +
-        `${local}, cityHash64(${shardBy}))`,
+        `${local}, cityHash64(id))`,
     );
   }
 

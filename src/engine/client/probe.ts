@@ -72,17 +72,13 @@ export async function probeService(
   try {
     const startedAt = now();
     const { account, at, meta, clock } = await look();
-
     const all = await send("POST", "/v1/person/count", { filters: {} });
     const counted = isWithoutRoute(all) ? undefined : unwrap(all, now());
     const people = counted && countView(counted.result, counted.meta)?.count;
-    const unknown = { filters: { headcount_doctor_probe: "no such filter" } };
-    const strict =
-      counted !== undefined && (await ask("POST", "/v1/person/count", unknown)).kind === "refused";
-    const nobody = { name: "headcount doctor probe", connections_min: Number.MAX_SAFE_INTEGER };
-    const isEmpty = async (): Promise<boolean> =>
-      (people ?? 0) > 0 && (await ask("POST", "/v1/person/count", { filters: nobody })).count === 0;
-    const paging = await probePaging(ask, strict, strict && (await isEmpty()) ? nobody : undefined);
+
+    const strict = counted !== undefined && (await refusesUnknown(ask));
+    const isEmpty = strict && (people ?? 0) > 0 && (await hasNobody(ask));
+    const paging = await probePaging(ask, strict, isEmpty ? NOBODY : undefined);
     const { balance = ZERO } = account;
     const left = (await look().catch(() => undefined))?.account.balance ?? balance;
 
@@ -102,6 +98,15 @@ export async function probeService(
     await calls.close();
   }
 }
+
+const UNKNOWN_FILTER = { headcount_doctor_probe: "no such filter" };
+const NOBODY = { name: "headcount doctor probe", connections_min: Number.MAX_SAFE_INTEGER };
+
+const refusesUnknown = async (ask: AskPage): Promise<boolean> =>
+  (await ask("POST", "/v1/person/count", { filters: UNKNOWN_FILTER })).kind === "refused";
+
+const hasNobody = async (ask: AskPage): Promise<boolean> =>
+  (await ask("POST", "/v1/person/count", { filters: NOBODY })).count === 0;
 
 interface Answer {
   readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
@@ -135,7 +140,7 @@ type Attempt = (fields: Fields) => Promise<Answer>;
  */
 async function probePaging(
   ask: AskPage,
-  refusesUnknown: boolean,
+  isStrict: boolean,
   nobody: object | undefined,
 ): Promise<PagingReport> {
   const report: PagingReport = {};
@@ -150,7 +155,29 @@ async function probePaging(
     report.perPageMax ??= part.perPageMax;
   };
 
-  let size = 1;
+  const [one, small] = [freeAttempts(ask, nobody, 1), freeAttempts(ask, nobody, SMALL_PAGE)];
+  const kinds = nobody === undefined ? (["employees"] as const) : (["employees", "empty"] as const);
+
+  try {
+    if (isStrict) learn(await fromOutcomes(one.unknown, await one.unknown({})));
+    for (const kind of kinds) {
+      if (isWhole()) break;
+      const plain = await one[kind]({});
+      // Some give no page as small as one row.
+      const isTooSmall = plain.kind === "refused";
+      const attempt = isTooSmall ? small[kind] : one[kind];
+      learn(await fromOutcomes(attempt, isTooSmall ? await attempt({}) : plain));
+    }
+
+    return report;
+  } catch (error) {
+    if (error instanceof Charged) return { ...report, paging: undefined, charged: error.message };
+    throw error;
+  }
+}
+
+/** Searches and look-ups that cost nothing by the contract. Each @throws Charged where one did */
+function freeAttempts(ask: AskPage, nobody: object | undefined, size: number) {
   const search = (filters: object, fields: object): Promise<Answer> =>
     ask("POST", "/v1/person/search", { filters, per_page: size, ...fields });
 
@@ -162,7 +189,7 @@ async function probePaging(
 
   const unknown: Attempt = async (fields) => {
     const what = "a search with an unknown filter";
-    const answer = free(await search({ headcount_doctor_probe: "no such filter" }, fields), what);
+    const answer = free(await search(UNKNOWN_FILTER, fields), what);
     if (answer.kind !== "taken") return answer;
     throw new Charged(`${what} was not refused (request ${answer.requestId ?? "without id"})`);
   };
@@ -182,22 +209,7 @@ async function probePaging(
   const empty: Attempt = async (fields) =>
     free(await search(nobody ?? {}, fields), "a search that matches nobody");
 
-  try {
-    if (refusesUnknown) learn(await fromOutcomes(unknown, await unknown({})));
-    for (const attempt of nobody === undefined ? [employees] : [employees, empty]) {
-      if (isWhole()) break;
-      size = 1;
-      const one = await attempt({});
-      // Some give no page as small as one row.
-      if (one.kind === "refused") size = SMALL_PAGE;
-      learn(await fromOutcomes(attempt, size === 1 ? one : await attempt({})));
-    }
-
-    return report;
-  } catch (error) {
-    if (error instanceof Charged) return { ...report, paging: undefined, charged: error.message };
-    throw error;
-  }
+  return { unknown, employees, empty };
 }
 
 /**

@@ -60,35 +60,37 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
 const isNotYet = (error: unknown): boolean =>
   error instanceof ServiceError && error.envelope && error.status < 300;
 
-export type CallAttempts = ReturnType<typeof callAttempts>;
+/** The attempts of one call. By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
+export class CallAttempts {
+  readonly #options: RetryOptions;
+  #faults = 0;
+  #faultMs = 0;
+  #limited = 0;
+  #limitedMs = 0;
 
-/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
-export function callAttempts(options: RetryOptions) {
-  let faults = 0;
-  let faultMs = 0;
-  let limited = 0;
-  let limitedMs = 0;
+  constructor(options: RetryOptions) {
+    this.#options = options;
+  }
 
   /**
    * Undefined: no other attempt makes sense.
    * @throws WaitTooLongError, LostReplyError beyond `maxWaitMs`
    */
-  function after(error: unknown, tookMs = 0): RetryWait | undefined {
+  after(error: unknown, tookMs = 0): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
     return error instanceof ServiceError && error.status === 429
-      ? limit(error)
-      : fault(error, tookMs);
+      ? this.#afterLimit(error)
+      : this.#afterFault(error, tookMs);
   }
 
-  function limit(error: ServiceError): RetryWait {
-    const { now, random, maxWaitMs } = options;
-    const attempt = ++limited;
+  #afterLimit(error: ServiceError): RetryWait {
+    const { now, random, maxWaitMs } = this.#options;
+    const attempt = ++this.#limited;
     const delay =
       error.retryAfterMs ??
       (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
-    const least = Math.min(LEAST_MS * 2 ** Math.min(attempt - 1, 20), CAP_MS);
-    const waitMs = Math.ceil(Math.max(delay ?? backoff(attempt, random), least));
-    const waitedMs = limitedMs;
+    const waitMs = Math.ceil(Math.max(delay ?? backoff(attempt, random), leastWait(attempt - 1)));
+    const waitedMs = this.#limitedMs;
 
     if (waitedMs + waitMs > maxWaitMs) {
       const { requestId } = error;
@@ -103,14 +105,14 @@ export function callAttempts(options: RetryOptions) {
     }
 
     const ms = waitMs + Math.floor(random() * 250);
-    limitedMs += ms;
+    this.#limitedMs += ms;
 
     return { ms, reason: "rate_limit", attempt, error };
   }
 
-  function fault(error: ServiceError | LostReplyError, tookMs: number): RetryWait | undefined {
-    const { random, maxWaitMs, attempts } = options;
-    const attempt = ++faults;
+  #afterFault(error: ServiceError | LostReplyError, tookMs: number): RetryWait | undefined {
+    const { random, maxWaitMs, attempts } = this.#options;
+    const attempt = ++this.#faults;
     const isLost = error instanceof LostReplyError;
     const isLater = isNotYet(error);
     const unreachable = isLost && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
@@ -118,26 +120,26 @@ export function callAttempts(options: RetryOptions) {
     if (!isLater && attempt >= most) return undefined;
 
     const delay = isLost ? undefined : error.retryAfterMs;
-    const own = isLater
-      ? Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS)
-      : backoff(attempt, random);
+    const own = isLater ? leastWait(attempt) : backoff(attempt, random);
     const ms = Math.max(delay ?? 0, own);
 
-    faultMs += tookMs;
+    this.#faultMs += tookMs;
 
     const patience = isLater || delay !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
-    if (faultMs + ms > patience) {
+    if (this.#faultMs + ms > patience) {
       if (!isLost || attempt === 1) return undefined;
-      const tries = `${error.message} (${attempt} tries, ${Math.ceil(faultMs / 1000)} s)`;
+      const seconds = Math.ceil(this.#faultMs / 1000);
+      const tries = `${error.message} (${attempt} tries, ${seconds} s)`;
       throw new LostReplyError(tries, error.code, error.wasSent, error);
     }
 
-    faultMs += ms;
+    this.#faultMs += ms;
     return { ms, reason: "retry", attempt, error };
   }
-
-  return { after };
 }
+
+const leastWait = (attempt: number): number =>
+  Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS);
 
 const backoff = (attempt: number, random: () => number): number =>
   Math.ceil(random() * Math.min(CAP_MS, BASE_MS * 2 ** Math.min(attempt, 20)));
@@ -147,7 +149,7 @@ export async function retryCall<T>(
   call: (signal?: AbortSignal) => Promise<T>,
   options: CallOptions,
 ): Promise<T> {
-  const attempts = callAttempts(options);
+  const attempts = new CallAttempts(options);
   for (;;) {
     options.signal?.throwIfAborted();
     const startedAt = options.now();

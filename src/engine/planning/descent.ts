@@ -1,6 +1,6 @@
 // Tested by test/planning/descent.test.ts.
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { alphabetOf, bySteps, END } from "./names.ts";
+import { Alphabet, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest, untoldIn } from "./node.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { type Stuck, straysIn } from "./strays.ts";
@@ -101,7 +101,7 @@ class Search {
   readonly #input: DescentInput;
   readonly #counts: Counts;
   readonly #values: Values;
-  readonly #stepsAfter: ReturnType<typeof alphabetOf>;
+  readonly #alphabet: Alphabet;
   readonly #byName: (owned: number, fresh: number) => boolean;
   readonly #byValue: (owned: number, fresh: number) => boolean;
   readonly #mostOwned: number;
@@ -121,7 +121,7 @@ class Search {
     this.#input = { ...input, maxCalls: input.maxCalls - aStep };
     this.#counts = counts;
     this.#values = new Values(segment, total, owned, counts);
-    this.#stepsAfter = alphabetOf(owned.flatMap(({ name }) => name ?? []));
+    this.#alphabet = new Alphabet(owned.flatMap(({ name }) => name ?? []));
     this.#byName = stopRule(callsPerCredit, 2);
     this.#byValue = stopRule(callsPerCredit, 1);
     this.#mostOwned = callsPerCredit === 0 ? Number.POSITIVE_INFINITY : MOST_OWNED;
@@ -340,7 +340,7 @@ class Search {
     const groups = bySteps(node.placed, beginning);
     const parts: Node[] = [];
     let strays = newIn(node);
-    for (const step of this.#stepsAfter(beginning, groups, rare)) {
+    for (const step of this.#alphabet.steps(beginning, groups, rare)) {
       if (strays <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
 
       const own = new Set(groups.get(step));

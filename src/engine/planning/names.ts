@@ -34,53 +34,39 @@ function stepAfter(name: string, beginning: string): string {
   return step;
 }
 
-export function alphabetOf(names: Iterable<string>) {
-  const contexts = new Map<string, Map<string, number>>();
-  for (const name of names) {
-    for (let at = 0; at < name.length; ) {
-      const beginning = name.slice(0, at);
-      const step = stepAfter(name, beginning);
-      learn(beginning, step);
-      at += step.length;
+/** How often a letter follows two others, one other, or any, in names that are owned. */
+export class Alphabet {
+  readonly #contexts = new Map<string, Map<string, number>>();
+
+  constructor(names: Iterable<string>) {
+    for (const name of names) {
+      for (let at = 0; at < name.length; ) {
+        const beginning = name.slice(0, at);
+        const step = stepAfter(name, beginning);
+        this.#learn(beginning, step);
+        at += step.length;
+      }
+      this.#learn(name, END);
     }
-    learn(name, END);
-  }
 
-  for (const letter of LETTERS) for (const step of [letter, ` ${letter}`]) count(ANY, step, 0);
-
-  function learn(beginning: string, step: string): void {
-    for (const context of new Set([beginning.slice(-2), beginning.slice(-1)]))
-      count(context, step, 1);
-    if (step !== END) count(ANY, step, 1);
-  }
-
-  function count(context: string, step: string, times: number): void {
-    const after = contexts.get(context) ?? new Map<string, number>();
-    contexts.set(context, after.set(step, (after.get(step) ?? 0) + times));
+    for (const letter of LETTERS)
+      for (const step of [letter, ` ${letter}`]) this.#add(ANY, step, 0);
   }
 
   /**
    * Most likely first.
    * @param rare whether also what no owned name has after these two characters
    */
-  function steps(
+  steps(
     beginning: string,
     groups: ReadonlyMap<string, readonly unknown[]>,
     rare: boolean,
   ): string[] {
     const likely = [
-      { context: beginning.slice(-2), share: 1 },
-      { context: beginning.slice(-1), share: 0.2 },
-      { context: ANY, share: 0.01 },
-    ].map(({ context, share }) => {
-      const after = contexts.get(context) ?? new Map<string, number>();
-      const total = [...after.values()].reduce((sum, each) => sum + each, 0);
-      return {
-        after,
-        isRare: context === ANY,
-        weight: (GENERAL * share) / Math.max(1, total) / 1.21,
-      };
-    });
+      this.#likely(beginning.slice(-2), 1),
+      this.#likely(beginning.slice(-1), 0.2),
+      this.#likely(ANY, 0.01),
+    ];
 
     const score = (step: string): number =>
       likely.reduce(
@@ -101,7 +87,23 @@ export function alphabetOf(names: Iterable<string>) {
       .map(([step]) => step);
   }
 
-  return steps;
+  #likely(context: string, share: number) {
+    const after = this.#contexts.get(context) ?? new Map<string, number>();
+    const total = [...after.values()].reduce((sum, each) => sum + each, 0);
+    const weight = (GENERAL * share) / Math.max(1, total) / 1.21;
+    return { after, isRare: context === ANY, weight };
+  }
+
+  #learn(beginning: string, step: string): void {
+    for (const context of new Set([beginning.slice(-2), beginning.slice(-1)]))
+      this.#add(context, step, 1);
+    if (step !== END) this.#add(ANY, step, 1);
+  }
+
+  #add(context: string, step: string, times: number): void {
+    const after = this.#contexts.get(context) ?? new Map<string, number>();
+    this.#contexts.set(context, after.set(step, (after.get(step) ?? 0) + times));
+  }
 }
 
 /** Less likely steps cost more than dividing by values. */

@@ -34,85 +34,114 @@ export async function divide(
   count: Count,
   wanted: (from: number, to: number) => boolean = () => true,
 ): Promise<Parts> {
-  const parts: Part[] = [];
-  const unreached: { where: string; count: number }[] = [];
+  const division = new Division(wall, count, wanted);
+  await division.place({ ...segment, from: 0 }, await coveringLists(segment, count));
+  return division;
+}
 
-  const place = async (part: Part, [list, ...after]: readonly CoveringList[]): Promise<void> => {
-    if (part.count === 0 || !wanted(part.from, part.from + part.count)) return;
-    if (part.count <= wall) parts.push(part);
-    else if (list !== undefined) await byList(part, list, after);
-    else await byName(part);
-  };
+class Division implements Parts {
+  readonly parts: Part[] = [];
+  readonly unreached: { where: string; count: number }[] = [];
+  readonly #wall: number;
+  readonly #count: Count;
+  readonly #wanted: (from: number, to: number) => boolean;
+
+  constructor(wall: number, count: Count, wanted: (from: number, to: number) => boolean) {
+    this.#wall = wall;
+    this.#count = count;
+    this.#wanted = wanted;
+  }
+
+  /** @param lists what it may still be divided by, before names */
+  async place(part: Part, [list, ...after]: readonly CoveringList[]): Promise<void> {
+    if (part.count === 0 || !this.#wanted(part.from, part.from + part.count)) return;
+    if (part.count <= this.#wall) this.parts.push(part);
+    else if (list !== undefined) await this.#byList(part, list, after);
+    else await this.#byName(part);
+  }
 
   /** The second half is what the first one leaves, because the key covers the segment. */
-  const byList = async (
+  async #byList(
     whole: Part,
     { key, values }: CoveringList,
     after: readonly CoveringList[],
-  ): Promise<void> => {
+  ): Promise<void> {
     const part = {
       ...whole,
       filters: { ...whole.filters, [key]: values.map(({ value }) => value) },
     };
-    if (!wanted(part.from, part.from + part.count)) return;
-    if (values.length === 1 || part.count <= wall) return place(part, after);
+    if (!this.#wanted(part.from, part.from + part.count)) return;
+    if (values.length === 1 || part.count <= this.#wall) return await this.place(part, after);
 
-    const [left, right] = halves(values, part.count, wall);
-    const size = await count({ ...part.filters, [key]: left.map(({ value }) => value) });
+    const [left, right] = halves(values, part.count, this.#wall);
+    const size = await this.#count({ ...part.filters, [key]: left.map(({ value }) => value) });
     if (size > part.count)
       throw new UnsoundCountsError(`a part of ${part.count} people has ${size}`);
 
-    await byList({ ...part, count: size }, { key, values: left }, after);
-    await byList(
+    await this.#byList({ ...part, count: size }, { key, values: left }, after);
+    await this.#byList(
       { ...part, count: part.count - size, from: part.from + size },
       { key, values: right },
       after,
     );
-  };
+  }
 
-  const byName = async ({ filters, count: people, from }: Part): Promise<void> => {
-    const { name_prefix: value, ...others } = filters;
+  async #byName(part: Part): Promise<void> {
+    const { name_prefix: value, ...others } = part.filters;
     const prefix = typeof value === "string" ? value : "";
     const exact = { ...others, name: prefix };
-    const whole = prefix === "" || filters.name !== undefined ? 0 : await count(exact);
-    if (whole > people)
+    const isAsked = prefix !== "" && part.filters.name === undefined;
+    const whole = isAsked ? await this.#count(exact) : 0;
+    if (whole > part.count)
       throw new UnsoundCountsError(`"${prefix}" is more often a whole name than a beginning`);
 
-    if (whole > wall) unreached.push({ where: `who are all called "${prefix}"`, count: whole });
-    else if (whole > 0) parts.push({ filters: exact, count: whole, from });
+    if (whole > this.#wall)
+      this.unreached.push({ where: `who are all called "${prefix}"`, count: whole });
+    else if (whole > 0) this.parts.push({ filters: exact, count: whole, from: part.from });
 
+    const rest = await this.#byNextLetter(part, prefix, part.count - whole);
+    if (rest <= 0) return;
+
+    const beginning = prefix === "" ? "" : `"${prefix}" and `;
+    const where = `whose names begin with ${beginning}another character`;
+    this.unreached.push({ where, count: rest });
+  }
+
+  /**
+   * @param people those whose names go on after `prefix`, the last ones of the part
+   * @returns how many of them go on with none of the steps; 0 where nobody else is wanted
+   */
+  async #byNextLetter(
+    { filters, from, count: all }: Part,
+    prefix: string,
+    people: number,
+  ): Promise<number> {
     const sizes = new Map<string, number>();
-    let rest = people - whole;
+    let rest = people;
+
     for (const step of STEPS) {
-      if (rest <= 0 || !wanted(from + people - rest, from + people)) return;
+      const start = from + all - rest;
+      if (rest <= 0 || !this.#wanted(start, from + all)) return 0;
       if (prefix === "" && step.startsWith(" ")) continue;
 
       const longer = { ...filters, name_prefix: prefix + step };
-      const size = await count(longer);
+      const size = await this.#count(longer);
       sizes.set(step, size);
       // The same people, as far as counts tell: of a service that takes no notice of accents.
       if (size > 0 && size === sizes.get(plainLetter(step) ?? "")) break;
       if (size > rest) {
-        const why =
-          `people whose names begin with "${prefix}" are ${people}, ` +
-          "and more with the letters after it";
-        throw new UnsoundCountsError(why);
+        throw new UnsoundCountsError(
+          `people whose names begin with "${prefix}" are ${all}, ` +
+            "and more with the letters after it",
+        );
       }
 
-      await place({ filters: longer, count: size, from: from + people - rest }, []);
+      await this.place({ filters: longer, count: size, from: start }, []);
       rest -= size;
     }
 
-    const beginning = prefix === "" ? "" : `"${prefix}" and `;
-    if (rest > 0)
-      unreached.push({
-        where: `whose names begin with ${beginning}another character`,
-        count: rest,
-      });
-  };
-
-  await place({ ...segment, from: 0 }, await coveringLists(segment, count));
-  return { parts, unreached };
+    return rest;
+  }
 }
 
 interface Share {

@@ -3,7 +3,7 @@ import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/m
 import { grouped } from "../../shared/contract/text.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, smallerSize, USUAL_BOUNDS } from "../client/refusal.ts";
-import { type CallAttempts, callAttempts } from "../client/retry.ts";
+import { CallAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
 import { isFault, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
@@ -68,7 +68,7 @@ export class Attempts {
     const { source, now } = this.#options;
     const { target, offset, perPage, cursor, key } = flown.unit.intent;
     const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
-    const attempts = callAttempts({ ...this.#options, attempts: ATTEMPTS });
+    const attempts = new CallAttempts({ ...this.#options, attempts: ATTEMPTS });
 
     let wasCut = false;
     for (;;) {

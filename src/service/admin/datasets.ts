@@ -7,7 +7,7 @@ import type { CanonicalFilters, Filters } from "../../shared/contract/vocabulary
 import type { FacetResult } from "../../shared/schema/api.ts";
 import type { KeyMode } from "../ledger/ledger.ts";
 import { Sketches } from "../people/sketches.ts";
-import { type SuppressedPeople, suppressedPeople } from "../people/suppressed.ts";
+import { SuppressedPeople } from "../people/suppressed.ts";
 import { unmatchedValues } from "../people/unmatched.ts";
 import { within } from "../problem.ts";
 
@@ -129,7 +129,7 @@ export async function serveDatasets(
   clocks: Clocks,
   people: PeopleFolders | undefined,
 ) {
-  const suppressed = suppressedPeople(people?.suppression);
+  const suppressed = new SuppressedPeople(people?.suppression);
   const serve = async (engine: Engine, datasetDir: string | undefined): Promise<ServedDataset> => {
     const shown = datasetDir === undefined ? engine : suppressed.over(engine, datasetDir);
     return {

@@ -29,6 +29,8 @@ const HEALTH_MS = 2_000;
 const WELL_MS = 1_000;
 const METHODS = "GET, HEAD, OPTIONS";
 
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
 /**
  * The routes outside `/v1`: open to all, without records
  * and accounts. HEAD is answered as GET, without the body.
@@ -37,10 +39,7 @@ export function addPublicPages(
   app: FastifyInstance,
   { engine, notFound, publicUrl, store }: PublicPageOptions,
 ): void {
-  const add = (
-    url: string,
-    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-  ) => {
+  const add = (url: string, handler: Handler): void => {
     app.route({ method: ["GET", "HEAD"], url, handler });
     app.options(url, (_request, reply) =>
       reply
@@ -76,6 +75,14 @@ export function addPublicPages(
     });
   });
 
+  addReference(add, { notFound, publicUrl });
+}
+
+/** What describes the API: for programs, and for who reads. */
+function addReference(
+  add: (url: string, handler: Handler) => void,
+  { notFound, publicUrl }: Pick<PublicPageOptions, "notFound" | "publicUrl">,
+): void {
   let documentText: Promise<string> | undefined;
   add("/openapi.json", async (request, reply) => {
     documentText ??= import("../../shared/openapi/document.ts").then(({ openApiText }) =>
@@ -87,16 +94,14 @@ export function addPublicPages(
   });
 
   let reference: Promise<typeof import("../reference/page.ts")> | undefined;
-  const sendReference = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<FastifyReply> => {
+  const sendReference: Handler = async (request, reply) => {
     reference ??= import("../reference/page.ts");
     const { REFERENCE_CSP, referenceFile } = await reference;
     const said = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
     const path = request.url.split("?", 1)[0] ?? "";
     const file = referenceFile(path, said ?? baseOf(request));
     if (file === undefined) return notFound(request, reply);
+
     return sendPage(request, reply, {
       ...file,
       headers: {

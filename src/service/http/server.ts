@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { serveDatasets } from "../admin/datasets.ts";
 import { isConsoleBuilt } from "../console/assets.ts";
-import type { ServedConsole } from "../console/console.ts";
+import type { serveConsole as ServeConsole, ServedConsole } from "../console/console.ts";
 import { admissionBy } from "./admission.ts";
 import { HttpApp } from "./app.ts";
 import { addressOf, Connections } from "./connections.ts";
@@ -23,56 +23,23 @@ export type RunningService = ReturnType<typeof running>;
 /** Starts the API, after giving back what a crash left on hold. @throws what `listen` throws */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { fastify } = await import("fastify");
-  const { store } = options;
-  const clocks = {
-    now: options.now ?? Date.now,
-    monotonic: options.monotonic ?? (() => performance.now()),
-  };
-  const sleep =
-    options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
-  const timeouts = { ...SERVER_TIMEOUTS, ...options.timeouts };
-  const host = options.host ?? "127.0.0.1";
-
-  const { dataset, look } = await serveDatasets(
-    options.engine,
-    options.testEngine,
-    clocks,
-    options.leftOut,
-  );
+  const { engine, store, host = "127.0.0.1" } = options;
+  const { sleep, ...clocks } = clocksOf(options);
+  const served = await serveDatasets(engine, options.testEngine, clocks, options.leftOut);
   const tls = options.tls === undefined ? undefined : await readTls(options.tls, clocks.now());
   const scheme = tls === undefined ? "http" : "https";
 
   await store.recover(0);
-  const limiter = new RateLimiter({ ...clocks, store });
-  await limiter.load();
-
-  const admission = admissionBy(store, limiter);
-  const turns = new Turns(options.turns ?? {}, timeouts, clocks.monotonic);
-  const connections = new Connections(options.maxConnections ?? 4_096);
   const watchers = await openWatchers(options);
-  const smallCounts = new SmallCounts({ ...clocks, store, onAsked: watchers.metrics?.smallCount });
-  await smallCounts.load();
-  watchers.metrics?.watch(() => ({ ...turns.load, connections: connections.open }));
-
-  const hasConsole = options.console !== undefined && (await isConsoleBuilt());
-  const app = new HttpApp({
-    fastify,
-    admission,
-    limiter,
-    turns,
-    connections,
-    timeouts,
-    tls,
-    ...watchers,
-    monotonic: clocks.monotonic,
-  });
+  const gates = await gatesOf(options, clocks, watchers);
+  const { connections, limiter, smallCounts } = gates;
+  const app = new HttpApp({ fastify, ...gates, ...watchers, tls, monotonic: clocks.monotonic });
   options.onApp?.(app.http);
 
-  const { engine, maxDepth, sketches = true } = options;
-  const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
+  const { maxDepth, publicUrl, sketches = true } = options;
+  const parts = { ...clocks, ...gates, store, dataset: served.dataset, maxDepth, sleep };
 
-  addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});
-  const { publicUrl } = options;
+  addRoutes(app.http, parts, sketches ? { sketch, people } : {});
   addPublicPages(app.http, {
     engine,
     publicUrl,
@@ -80,21 +47,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     notFound: (request, reply) => app.answerUnrouted(request, reply),
   });
 
-  const browser = !hasConsole
-    ? undefined
-    : await import("../console/console.ts").then(({ serveConsole }) =>
-        serveConsole(app.http, {
-          ...parts,
-          admission,
-          timeouts,
-          engine,
-          host,
-          scheme,
-          publicUrl,
-          wholeFile: options.console?.wholeFile,
-          onFault: (id, error) => watchers.log.fault(id, error),
-        }),
-      );
+  const browser = await consoleOf(app, options, {
+    ...parts,
+    engine,
+    host,
+    scheme,
+    publicUrl,
+    onFault: (id, error) => watchers.log.fault(id, error),
+  });
 
   connections.watch(app.http.server);
 
@@ -106,14 +66,58 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     throw error;
   }
 
-  const unfollow =
-    options.tls === undefined
-      ? undefined
-      : followTls(app.http.server, options.tls, clocks.now, watchers.log);
-  const closing = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
+  return running(app, addressOf(host, portOf(app), scheme), {
+    ...watchers,
+    limiter,
+    smallCounts,
+    browser,
+    unfollow:
+      options.tls === undefined
+        ? undefined
+        : followTls(app.http.server, options.tls, clocks.now, watchers.log),
+    drainMs: gates.timeouts.drain,
+    // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
+    look: served.look,
+  });
+}
 
-  // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
-  return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
+const clocksOf = ({ now, monotonic, sleep }: ServiceOptions) => ({
+  now: now ?? Date.now,
+  monotonic: monotonic ?? (() => performance.now()),
+  sleep: sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))),
+});
+
+type Watchers = Awaited<ReturnType<typeof openWatchers>>;
+
+/** What a call passes before it is worked on: who may, how often, how many at a time. */
+async function gatesOf(
+  { store, maxConnections = 4_096, timeouts: given, turns: lanes = {} }: ServiceOptions,
+  clocks: { readonly now: () => number; readonly monotonic: () => number },
+  { metrics }: Watchers,
+) {
+  const timeouts = { ...SERVER_TIMEOUTS, ...given };
+  const limiter = new RateLimiter({ ...clocks, store });
+  await limiter.load();
+  const smallCounts = new SmallCounts({ ...clocks, store, onAsked: metrics?.smallCount });
+  await smallCounts.load();
+
+  const turns = new Turns(lanes, timeouts, clocks.monotonic);
+  const connections = new Connections(maxConnections);
+  metrics?.watch(() => ({ ...turns.load, connections: connections.open }));
+
+  const admission = admissionBy(store, limiter);
+  return { admission, limiter, smallCounts, turns, connections, timeouts };
+}
+
+/** Loaded where it is served alone. */
+async function consoleOf(
+  app: HttpApp,
+  { console: wanted }: ServiceOptions,
+  parts: Omit<Parameters<typeof ServeConsole>[1], "wholeFile">,
+): Promise<ServedConsole | undefined> {
+  if (wanted === undefined || !(await isConsoleBuilt())) return undefined;
+  const { serveConsole } = await import("../console/console.ts");
+  return serveConsole(app.http, { ...parts, wholeFile: wanted.wholeFile });
 }
 
 const openWatchers = async ({ log, metricsHost, metricsPort }: ServiceOptions) => ({
@@ -124,7 +128,7 @@ const openWatchers = async ({ log, metricsHost, metricsPort }: ServiceOptions) =
       : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
 });
 
-interface Closing extends Awaited<ReturnType<typeof openWatchers>> {
+interface Closing extends Watchers {
   readonly limiter: RateLimiter;
   readonly smallCounts: SmallCounts;
   readonly browser: ServedConsole | undefined;

@@ -226,7 +226,7 @@ export type HoldOutcome =
   | { readonly kind: "in_flight" }
   | { readonly kind: "mismatch" };
 
-interface SoldPeople {
+export interface SoldPeople {
   /** From {@link PeopleStore.marks}. */
   readonly marks: readonly string[];
   /** The account must own none of them yet: else SoldMeanwhileError, and nothing is charged. */

@@ -19,6 +19,7 @@ import {
   type HoldSettlement,
   type KeyBudget,
   leftOfCap,
+  type SoldPeople,
   type Spender,
   type Store,
   type StoredReply,
@@ -112,26 +113,13 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     throw error;
   }
 
-  const charge = priceOf(page.rows, unit);
   try {
-    const { keptUntil, onlyNew: areNew = false } = order;
     const marks = await store.people.marks(request, page.people ?? []);
-    const sale: HoldSettlement = {
-      holdId,
-      amount: charge,
-      sold: { price: unit, rows: page.rows },
-      people: { marks, areNew },
-      keptUntil,
-      reply: (balance) => ({
-        status: 200,
-        headers: page.headers,
-        body: envelopeBytes(page.result, charge, balance),
-      }),
-    };
+    const sale = saleOf(page, order, { holdId, price: unit, marks });
     const { reply } = await store.settle(sale);
 
-    call.charged = charge;
-    return { answer: reply, charge };
+    call.charged = sale.amount;
+    return { answer: reply, charge: sale.amount };
   } catch (error) {
     // A settlement that failed charged nothing, unless its
     // commit got through and only the word of it was lost.
@@ -144,6 +132,33 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
       throw new Problem(409, [error.message], { "retry-after": "1" });
     throw error;
   }
+}
+
+/** What is charged for a page, and what answers once it is. */
+function saleOf(
+  page: ChargedReply,
+  { keptUntil, onlyNew: areNew = false }: Purchase,
+  { holdId, price, marks }: SaleTerms,
+): HoldSettlement {
+  const amount = priceOf(page.rows, price);
+
+  return {
+    holdId,
+    amount,
+    sold: { price, rows: page.rows },
+    people: { marks, areNew },
+    keptUntil,
+    reply: (balance) => ({
+      status: 200,
+      headers: page.headers,
+      body: envelopeBytes(page.result, amount, balance),
+    }),
+  };
+}
+
+interface SaleTerms extends Pick<HoldSettlement, "holdId"> {
+  readonly price: Credits;
+  readonly marks: SoldPeople["marks"];
 }
 
 function refused(

@@ -58,7 +58,6 @@ const identityOf = ({ address, id }: RecordNames): Identity => ({
  */
 export async function findInFolder(word: string, places: KeptPeople, setup: BuildSetup) {
   const { currentPeople } = await import("../../dataset/build/rebuild.ts");
-  const { peopleIn } = await import("./suppressed.ts");
   const person = new PersonMatcher(word);
 
   const theirs = async (
@@ -74,27 +73,19 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
   };
 
   let records = 0;
-  let replies = 0;
-  let exports = new Set<string>();
+  let kept = { replies: 0, exports: 0 };
   for (let pass = 0, fresh = true; fresh; pass++) {
     const away = (await places.servers?.records(person.suppressed)) ?? [];
-    const matches = [
+    const there = [
       ...(await theirs(currentPeople(places.folders.dataset, setup))),
       ...(await theirs(away)),
     ];
-    [records, replies, exports] = [matches.length, 0, new Set()];
+    records = there.length;
 
-    for await (const { key, mode, reply } of places.store?.people.replies() ?? []) {
-      const own = peopleIn(reply)
-        .map(identityOf)
-        .filter((who) => person.is(who, mode));
-      if (own.length === 0) continue;
-      replies++;
-      const [, page] = PAGE_OF_EXPORT.exec(key) ?? [];
-      if (page !== undefined) exports.add(page);
-      if (mode === LIVE) matches.push(...own);
-    }
+    const { identities, ...counts } = await inReplies(person, places);
+    kept = counts;
 
+    const matches = [...there, ...identities];
     if (pass === 0)
       requireOne(
         word,
@@ -113,11 +104,31 @@ export async function findInFolder(word: string, places: KeptPeople, setup: Buil
     person,
     records,
     test,
-    replies,
-    exports: exports.size,
+    ...kept,
     filters,
-    anything: records + test + replies + filters.length + owned.length > 0,
+    anything: records + test + kept.replies + filters.length + owned.length > 0,
   };
+}
+
+/** Where the replies that are kept have the person, and as whom those of live keys. */
+async function inReplies(person: PersonMatcher, { store }: KeptPeople) {
+  const { peopleIn } = await import("./suppressed.ts");
+  const identities: Identity[] = [];
+  const exports = new Set<string>();
+  let replies = 0;
+
+  for await (const { key, mode, reply } of store?.people.replies() ?? []) {
+    const own = peopleIn(reply)
+      .map(identityOf)
+      .filter((who) => person.is(who, mode));
+    if (own.length === 0) continue;
+    replies++;
+    const [, page] = PAGE_OF_EXPORT.exec(key) ?? [];
+    if (page !== undefined) exports.add(page);
+    if (mode === LIVE) identities.push(...own);
+  }
+
+  return { identities, replies, exports: exports.size };
 }
 
 const idsOf = ({ suppressed }: PersonMatcher): readonly string[] =>

@@ -59,35 +59,22 @@ export function leaveOutSuppressed(
  */
 const UNREAD = "unread";
 
-export type SuppressedPeople = ReturnType<typeof suppressedPeople>;
-
 /**
  * The list of people of a data folder, as it is at each
  * call: whoever is added is in no answer from then on.
  */
-export function suppressedPeople(folder: string | undefined) {
-  let last = UNREAD;
-  let reading: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
+export class SuppressedPeople {
+  readonly #folder: string | undefined;
+  #last = UNREAD;
+  #reading: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
 
-  /** @throws InputError where the list is damaged: nobody is shown then rather than too many */
-  async function current(): Promise<Suppression> {
-    if (folder === undefined) return NOBODY_SUPPRESSED;
-
-    const stamp = fileStamp(join(folder, SUPPRESSION_FILES.list));
-    if (stamp !== last) {
-      last = stamp;
-      reading = readHiddenPeople(folder);
-      // Looked at again by the next call, and by no call taken for good.
-      reading.catch(() => {
-        last = UNREAD;
-      });
-    }
-
-    return reading;
+  /** @param folder undefined where nobody can be suppressed */
+  constructor(folder: string | undefined) {
+    this.#folder = folder;
   }
 
-  async function shown(reply: StoredReply): Promise<StoredReply> {
-    const list = await current();
+  async shown(reply: StoredReply): Promise<StoredReply> {
+    const { list } = await this.#current();
     return list.isEmpty ? reply : leaveOutSuppressed(reply, (who) => list.hides(who));
   }
 
@@ -95,41 +82,14 @@ export function suppressedPeople(folder: string | undefined) {
    * The engine with pages that have nobody of the list,
    * also before the dataset is built again without them.
    */
-  function over(engine: Engine, datasetDir: string): Engine {
-    if (folder === undefined) return engine;
+  over(engine: Engine, datasetDir: string): Engine {
+    if (this.#folder === undefined) return engine;
 
-    let verdict:
-      | { readonly stamp: string; readonly version: string; readonly whole: boolean }
-      | undefined;
-    const isWithout = async (list: Suppression, version: string): Promise<boolean> => {
-      if (verdict?.stamp === last && verdict.version === version) return verdict.whole;
-      const built = await readLeftOut(datasetDir);
-      const whole =
-        built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
-      // A build notes it just before its version is there: what was not whole is looked at again.
-      if (whole) verdict = { stamp: last, version, whole };
-      return whole;
-    };
-
+    const isWithout = cleanVersions(datasetDir);
     const filtered = async (page: RecordPage): Promise<RecordPage> => {
-      const list = await current();
-      if (
-        list.isEmpty ||
-        page.records.length === 0 ||
-        (await isWithout(list, engine.info().version))
-      )
-        return page;
-
-      const leftOut = [...page.records.keys()].filter((at) => {
-        const who = namedIn(parseExact(String(page.records[at])));
-        return who !== undefined && list.hides(who);
-      });
-
-      return {
-        records: page.records.filter((_, at) => !leftOut.includes(at)),
-        total: page.total,
-        leftOut,
-      };
+      const { list, stamp } = await this.#current();
+      if (list.isEmpty || page.records.length === 0) return page;
+      return (await isWithout(list, stamp, engine.info().version)) ? page : without(list, page);
     };
 
     return {
@@ -146,5 +106,48 @@ export function suppressedPeople(folder: string | undefined) {
     };
   }
 
-  return { list: current, shown, over };
+  /** @throws InputError where the list is damaged: nobody is shown then rather than too many */
+  async #current(): Promise<{ readonly list: Suppression; readonly stamp: string }> {
+    if (this.#folder === undefined) return { list: NOBODY_SUPPRESSED, stamp: UNREAD };
+
+    const stamp = fileStamp(join(this.#folder, SUPPRESSION_FILES.list));
+    if (stamp !== this.#last) {
+      this.#last = stamp;
+      this.#reading = readHiddenPeople(this.#folder);
+      // Looked at again by the next call, and by no call taken for good.
+      this.#reading.catch(() => {
+        this.#last = UNREAD;
+      });
+    }
+
+    return { list: await this.#reading, stamp };
+  }
+}
+
+/** Whether a version was built without anybody of a list, asked once of each. */
+function cleanVersions(datasetDir: string) {
+  let known = { stamp: UNREAD, version: "" };
+
+  return async (list: Suppression, stamp: string, version: string): Promise<boolean> => {
+    if (known.stamp === stamp && known.version === version) return true;
+    const built = await readLeftOut(datasetDir);
+    const isClean =
+      built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
+    // A build notes it just before its version is there: what was not clean is looked at again.
+    if (isClean) known = { stamp, version };
+    return isClean;
+  };
+}
+
+function without(list: Suppression, page: RecordPage): RecordPage {
+  const leftOut = [...page.records.keys()].filter((at) => {
+    const who = namedIn(parseExact(String(page.records[at])));
+    return who !== undefined && list.hides(who);
+  });
+
+  return {
+    records: page.records.filter((_, at) => !leftOut.includes(at)),
+    total: page.total,
+    leftOut,
+  };
 }

@@ -1,5 +1,6 @@
 import { checkRows } from "../../../engine/output/formats.ts";
 import { checkRoom } from "../../../engine/output/sinks/sink.ts";
+import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { alone, newPeople, theOutput, theSegment } from "../../../engine/purchase/locks.ts";
 import { flagsOf } from "../../../shared/contract/command-line.ts";
 import { creditsLess } from "../../../shared/contract/money.ts";
@@ -90,18 +91,7 @@ async function lookAt<T>(
 
   const { terms, view, output } = work.order;
   const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
-  const own = list.isPart ? merged(list.before, latest.library) : candidates(list, latest.library);
-  const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
-  const members = own.people.filter((identity) => inList.has(identity));
-  const beside = () => own.people.filter((identity) => !inList.has(identity));
-  const sight = await lookAtList(list, members, {
-    counts,
-    account,
-    library: latest.library,
-    beside,
-    isMeasured: true,
-  });
-  if (sight.unknown.length > 0) throw untold(sight.unknown.length);
+  const { own, sight } = await sightOf(list, counts, work);
 
   events.progress?.(undefined);
 
@@ -109,8 +99,8 @@ async function lookAt<T>(
   const plan = await refreshPlanOf({ sight, partsOf, counts, finished }, work);
   const { calls } = counts;
 
-  const { segmentTotal = sight.total } = sight;
   if (list.isPart) work.deps.onNotice(await partText(list, sight, work));
+  const { segmentTotal = sight.total } = sight;
   if (segmentTotal === 0 || list.view === undefined) {
     const session = { client: counts.answers(plan.calls - calls) };
     const segment = { filters: list.filters, count: segmentTotal };
@@ -126,6 +116,19 @@ async function lookAt<T>(
 
   const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
   return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
+}
+
+/** Who of the list is there: asked for as they are called in the library by now. */
+async function sightOf(list: Followed, counts: FreeCounts, { account, latest: { library } }: Work) {
+  const own = list.isPart ? merged(list.before, library) : candidates(list, library);
+  const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
+  const members = own.people.filter((identity) => inList.has(identity));
+  const beside = () => own.people.filter((identity) => !inList.has(identity));
+
+  const looking = { counts, account, library, beside, isMeasured: true };
+  const sight = await lookAtList(list, members, looking);
+  if (sight.unknown.length > 0) throw untold(sight.unknown.length);
+  return { own, sight };
 }
 
 /** What it is of, and what brings the others. */

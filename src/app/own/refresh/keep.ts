@@ -59,20 +59,11 @@ export const beginList = (list: Followed, work: Work): void =>
 
 /** A process that is killed before the history finds the same again, at 0 credits. */
 export async function keep(result: Brought, work: Work): Promise<RefreshReceipt> {
-  const { order, context, account, latest, deps } = work;
+  const { context, account, latest } = work;
   const { list, counts, now } = result;
   const { library } = latest;
-  const { output = "" } = order;
-  const before = [
-    ...new Set(list.before.map((identity) => result.renamed.get(identity) ?? identity)),
-  ];
-  const added = without(now, before);
-  const removed = without(before, now);
-  const changed = new Map(changedSince(library.database, without(now, added), list.at));
-  for (const [person, fields] of result.changed)
-    changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
-
-  const view = viewOf(list.view, work);
+  const moves = movesOf(result, library);
+  const { added, removed, changed } = moves;
 
   // Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file.
   const people = {
@@ -81,44 +72,10 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     removed: library.shown(removed),
     changed: library.shown([...changed.keys()]),
   };
-  const pages = (who: readonly string[]) => (): AsyncIterable<Page> =>
-    recordPages(newestRecords(library.database, who));
-
-  // Each of the files has the columns of the list.
-  const isAsItCame = AS_THEY_CAME.includes(view.format);
-  const columns = isAsItCame
-    ? undefined
-    : await collectColumns(pages([...now, ...removed])(), "person");
-
-  beginList(list, work);
-
-  // Who moved before stays to be read: a file with nobody is not written over one that is there.
-  const due = LIST_FILES.filter(
-    (what) => what === "list" || people[what].length > 0 || !existsSync(besideName(output, what)),
-  );
-
-  const facts = await writeTogether(
-    due.map((what) => ({
-      path: besideName(output, what),
-      pages: pages(people[what]),
-      guard: { ...(what === "list" ? order.terms : NO_GUARD), overwrite: true },
-    })),
-    { ...view, kind: "person", fields: view.fields ?? columns },
-    work,
-  ).catch((error) => {
-    throw unwritten(error, result, order);
-  });
-  const files = await Promise.all(
-    LIST_FILES.map(async (what) => {
-      const path = besideName(output, what);
-      const written = facts[due.indexOf(what)];
-      const sha256 = written?.sha256 ?? (await sha256Of(path)) ?? "";
-      return [what, { file: written?.file ?? path, rows: people[what].length, sha256 }] as const;
-    }),
-  );
+  const files = await writeFiles(people, [...now, ...removed], result, work);
   const at = context.now();
 
-  library.lists.record(entryOf(list, work), before, {
+  library.lists.record(entryOf(list, work), moves.before, {
     at,
     added,
     removed,
@@ -133,8 +90,8 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
 
   if (added.length + removed.length + changed.size > 0)
     await work.events.moved?.(movesIn(people, changed, library));
-  if (result.changed.size > 0 && order.terms.buyChanged !== true)
-    deps.onNotice(asBought(result, work));
+  if (result.changed.size > 0 && work.order.terms.buyChanged !== true)
+    work.deps.onNotice(asBought(result, work));
 
   return receiptOf(result, work, {
     checked_at: new Date(at).toISOString(),
@@ -145,6 +102,64 @@ export async function keep(result: Brought, work: Work): Promise<RefreshReceipt>
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
     files: Object.fromEntries(files) as RefreshReceipt["files"],
   });
+}
+
+/** Who is in the list and was not, the other way round, and whose fields are others now. */
+function movesOf({ list, now, renamed, changed: found }: Brought, { database }: Library) {
+  const before = [...new Set(list.before.map((identity) => renamed.get(identity) ?? identity))];
+  const added = without(now, before);
+  const changed = new Map(changedSince(database, without(now, added), list.at));
+  for (const [person, fields] of found)
+    changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
+
+  return { before, added, removed: without(before, now), changed };
+}
+
+/**
+ * Each of the files has the columns of the list.
+ * @param everybody who is or was in the list
+ */
+async function writeFiles(
+  people: Readonly<Record<(typeof LIST_FILES)[number], readonly string[]>>,
+  everybody: readonly string[],
+  result: Brought,
+  work: Work,
+) {
+  const { order, latest } = work;
+  const { output = "" } = order;
+  const view = viewOf(result.list.view, work);
+  const pages = (who: readonly string[]) => (): AsyncIterable<Page> =>
+    recordPages(newestRecords(latest.library.database, who));
+  const columns = AS_THEY_CAME.includes(view.format)
+    ? undefined
+    : await collectColumns(pages(everybody)(), "person");
+
+  beginList(result.list, work);
+
+  // Who moved before stays to be read: a file with nobody is not written over one that is there.
+  const due = LIST_FILES.filter(
+    (what) => what === "list" || people[what].length > 0 || !existsSync(besideName(output, what)),
+  );
+  const facts = await writeTogether(
+    due.map((what) => ({
+      path: besideName(output, what),
+      pages: pages(people[what]),
+      guard: { ...(what === "list" ? order.terms : NO_GUARD), overwrite: true },
+    })),
+    { ...view, kind: "person", fields: view.fields ?? columns },
+    work,
+  ).catch((error) => {
+    throw unwritten(error, result, order);
+  });
+
+  return await Promise.all(
+    LIST_FILES.map(async (what) => {
+      const path = besideName(output, what);
+      const written = facts[due.indexOf(what)];
+      const sha256 = written?.sha256 ?? (await sha256Of(path)) ?? "";
+      return [what, { file: written?.file ?? path, rows: people[what].length, sha256 }] as const;
+    }),
+  );
 }
 
 /** What was bought is owned: the same refresh writes it at 0 credits. */

@@ -27,7 +27,7 @@ import { type CliError, failed, option, say } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { type Looking, lookInto, type Sight } from "../look.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
-import { capOf, profilePrice, type RefreshResult, type Work } from "./work.ts";
+import { capOf, profilePrice, type RefreshResult, type RefreshTerms, type Work } from "./work.ts";
 
 export interface Begun extends Merged, Pick<Brought, "list" | "plan" | "counts"> {
   readonly sight: Sight;
@@ -55,13 +55,12 @@ export async function lookAtList(
 }
 
 /** Finds who is gone and who changed, buys who is new, and proves that nobody is missing. */
-export async function bring(
-  { list, sight, plan, people, renamed, counts, finished }: Begun,
-  work: Work,
-  buyLeaves: BuyLeaves,
-): Promise<Brought> {
-  const { latest, order } = work;
-  const { terms, verify } = order;
+export async function bring(begun: Begun, work: Work, buyLeaves: BuyLeaves): Promise<Brought> {
+  const { list, sight, plan, people, renamed, counts, finished } = begun;
+  const { terms, verify } = work.order;
+  // The library is opened anew after each purchase.
+  const { latest } = work;
+
   const present = new Set(await identitiesThere(sight, counts));
   const isRead = sight.sketch === undefined || verify.length > 0;
   const members = isRead ? sight.members.filter(({ identity }) => present.has(identity)) : [];
@@ -73,34 +72,8 @@ export async function bring(
     counts,
   );
 
-  const allowed = {
-    callsPerCredit: terms.again === true ? 0 : CALLS_PER_CREDIT,
-    // What is left of the calls must do for the proof.
-    maxCalls: terms.maxCalls - sight.calls - Math.ceil(sight.others / counts.listSize) - 3,
-    maxRows: plan.rows,
-    maxWaste: Math.max(0, plan.rows - sight.others),
-    maxRenamed: MOST_RENAMED,
-  };
-
-  const bought = new Set<string>();
-  const results: RefreshResult[] = [];
-  const buy = async (leaves: readonly Leaf[]): Promise<void> => {
-    if (leaves.length === 0) return;
-
-    // All leaves cost no more than was quoted; a last page larger
-    // than what is left is staked on within the user's cap.
-    const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
-    const result = await buyLeaves(
-      leaves,
-      { list, datasetVersion: counts.datasetVersion ?? null, most },
-      work,
-    );
-    for (const identity of identitiesIn(latest.library.database, { run: result.run }))
-      bought.add(identity);
-    results.push(result);
-  };
-
-  const descent = await findNew(sight, members, allowed, counts);
+  const { bought, results, buy } = buyingFor(begun, work, buyLeaves);
+  const descent = await findNew(sight, members, allowedFor(begun, terms), counts);
   await buy(descent.leaves);
   requireAll(descent, work);
 
@@ -111,13 +84,14 @@ export async function bring(
     await buy(leavesAt(list.filters, missing, counts.listSize));
   }
 
-  const inList = new Set(people);
   const now = merged([...present, ...bought], latest.library);
   // Where everybody was there at the first look, that is the proof.
   const isProved = results.length === 0 && isWholeSegment(sight);
   const proof = isProved
     ? { certificate: sight, now: now.people }
     : await proved(list, now.people, work, counts);
+
+  const inList = new Set(people);
   const all = [
     ...(finished === undefined || finished.spent === ZERO ? [] : [finished]),
     ...results,
@@ -136,6 +110,36 @@ export async function bring(
     hidden: bought.size - latest.library.shown([...bought]).length,
     ...proof,
   };
+}
+
+/** What finding who is new may take: what is left of the calls must do for the proof, too. */
+const allowedFor = ({ sight, plan, counts }: Begun, { again, maxCalls }: RefreshTerms) => ({
+  callsPerCredit: again === true ? 0 : CALLS_PER_CREDIT,
+  maxCalls: maxCalls - sight.calls - Math.ceil(sight.others / counts.listSize) - 3,
+  maxRows: plan.rows,
+  maxWaste: Math.max(0, plan.rows - sight.others),
+  maxRenamed: MOST_RENAMED,
+});
+
+/** Buys leaves, and keeps whom they brought. */
+function buyingFor({ list, plan, counts }: Begun, work: Work, buyLeaves: BuyLeaves) {
+  const bought = new Set<string>();
+  const results: RefreshResult[] = [];
+
+  const buy = async (leaves: readonly Leaf[]): Promise<void> => {
+    if (leaves.length === 0) return;
+
+    // All leaves cost no more than was quoted; a last page larger
+    // than what is left is staked on within the user's cap.
+    const most = credits((capOf(work.order.terms) ?? plan.most) - spentBy(results));
+    const datasetVersion = counts.datasetVersion ?? null;
+    const result = await buyLeaves(leaves, { list, datasetVersion, most }, work);
+    for (const identity of identitiesIn(work.latest.library.database, { run: result.run }))
+      bought.add(identity);
+    results.push(result);
+  };
+
+  return { bought, results, buy };
 }
 
 /** Up to this share has another name than was bought: they are bought again with the new ones. */

@@ -9,6 +9,7 @@ import {
   formatCredits,
   minCredits,
   priceOf,
+  ZERO,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import {
@@ -43,30 +44,23 @@ export async function refreshPlanOf(
   work: Work,
 ): Promise<RefreshPlan> {
   const { order, account, deps } = work;
-  const { buyChanged, maxCredits, maxCalls } = order.terms;
+  const { buyChanged, maxCredits } = order.terms;
   const { price, assumed } = profilePrice(account);
   if (assumed !== undefined) deps.onNotice(`warning: ${assumed}`);
 
   const anew = order.terms.again === true;
   const about = await costOf(sight, anew ? 0 : CALLS_PER_CREDIT);
-  const { total, others, present, chunks, groups, sketch, forgotten } = sight;
-  const pays =
-    maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
-  const again = priceOf(total, price);
+  const { total, others, present, forgotten } = sight;
   const calls = counts.calls + about.calls + verifyCalls(order.verify, sight, partsOf, counts);
-  const worth = maxCredits === undefined ? about.rows : pays;
+  const worth = maxCredits === undefined ? about.rows : affordableRows(maxCredits, price);
   const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
 
-  const sizes = [
-    ...chunks.map(({ items }) => items.length),
-    ...groups.map(({ people }) => people.length),
-  ];
   const plan = {
     unitPrice: price,
     assumed,
     total,
     owned: present,
-    gone: sketch?.leavers.length ?? sizes.reduce((sum, each) => sum + each, 0) - present,
+    gone: goneOf(sight),
     others,
     forgotten: forgotten.people,
     leftOut: forgotten.leftOut,
@@ -74,29 +68,45 @@ export async function refreshPlanOf(
     most: (buyChanged === true ? maxCredits : undefined) ?? priceOf(rows, price),
     calls,
     ms: countingTime(calls, account, deps),
-    again,
+    again: priceOf(total, price),
   };
 
-  const nothing =
-    finished === undefined || finished.spent === 0n
-      ? "nothing was spent"
-      : `nothing was spent beside the ${creditsText(finished.spent)} ` +
-        `that finished run ${finished.run}`;
+  requireAllowed(plan, about.rows, finished, order.terms);
+  return plan;
+}
 
-  const over = (code: CodeOf<"credits">, message: Sentence, hint: Sentence): CliError =>
-    failed.credits(say`${message}; ${nothing}`, hint, code).with({
-      details: anew
-        ? []
-        : [say`${option("again")} buys the whole segment again for ${creditsText(again)}`],
-    });
+/** Who is owned of the list and not there: by the sketch, else those who were asked for. */
+function goneOf({ sketch, chunks, groups, present }: Sight): number {
+  if (sketch !== undefined) return sketch.leavers.length;
+  const sizes = [
+    ...chunks.map(({ items }) => items.length),
+    ...groups.map(({ people }) => people.length),
+  ];
+  return sizes.reduce((sum, each) => sum + each, 0) - present;
+}
+
+/**
+ * @param about rows that it takes to find who is new
+ * @throws CliError exit 4 where it takes more credits or calls than allowed
+ */
+function requireAllowed(
+  plan: RefreshPlan,
+  about: number,
+  finished: RefreshResult | undefined,
+  { again, maxCredits, maxCalls }: RefreshTerms,
+): void {
+  const { unitPrice: price, total, others, calls } = plan;
+  const pays =
+    maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
+  const anew = again === true;
 
   if (anew && total > pays) {
     throw over(
       "over_cap",
-      say`the whole segment costs ${costText({ assumed, credits: again })}, and
+      say`the whole segment costs ${costText({ assumed: plan.assumed, credits: plan.again })}, and
         ${option("max_credits")} is ${formatCredits(maxCredits ?? price)}`,
       clauses(
-        say`${option("max_credits", creditsToNumber(again))} buys it again`,
+        say`${option("max_credits", creditsToNumber(plan.again))} buys it again`,
         say`without ${option("again")} only who is new is paid for`,
       ),
     );
@@ -107,7 +117,7 @@ export async function refreshPlanOf(
       "over_cap",
       say`${counted(others, "person is", "people are")} new, and
         ${option("max_credits", creditsToNumber(maxCredits ?? price))} pays for ${grouped(pays)}`,
-      say`${option("max_credits", creditsToNumber(priceOf(Math.max(others, about.rows), price)))}
+      say`${option("max_credits", creditsToNumber(priceOf(Math.max(others, about), price)))}
         brings the list up to date`,
     );
   }
@@ -118,11 +128,20 @@ export async function refreshPlanOf(
       say`this takes about ${counted(calls, "free call")}${spoken(plan)}, more than
         ${option("max_calls", maxCalls)}`,
       say`${option("max_calls", Math.ceil(calls * 1.25))} brings the list up to date for at most
-        ${creditsText(minCredits(again, plan.most))}`,
+        ${creditsText(minCredits(plan.again, plan.most))}`,
     );
   }
 
-  return plan;
+  function over(code: CodeOf<"credits">, message: Sentence, hint: Sentence): CliError {
+    const nothing =
+      finished === undefined || finished.spent === ZERO
+        ? "nothing was spent"
+        : `nothing was spent beside the ${creditsText(finished.spent)} ` +
+          `that finished run ${finished.run}`;
+    const whole = say`${option("again")} buys the whole segment again for ${creditsText(plan.again)}`;
+    const details = anew ? [] : [whole];
+    return failed.credits(say`${message}; ${nothing}`, hint, code).with({ details });
+  }
 }
 
 /** @throws CliError exit 4 where it may pass a budget */

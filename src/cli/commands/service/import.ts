@@ -1,4 +1,4 @@
-import type { ImportReport } from "../../../dataset/build/import.ts";
+import type { ImportInput, ImportReport } from "../../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../../dataset/build/import-stage.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
@@ -79,7 +79,7 @@ function refusedLimit(text: string): { readonly rows: number } | { readonly shar
   );
 }
 
-const GOES_ON = "the same command goes on where this one stopped";
+const GOES_ON = "the same command makes and sends what is missing";
 
 async function run(desk: Desk<ImportOptions>): Promise<void> {
   const { context, options, printer } = desk;
@@ -94,49 +94,55 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
   }
 
   const { join } = await import("node:path");
-  const maxRefused =
-    options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
-  const keep = options.keep === undefined ? {} : { keep: options.keep };
-  const text = textOptions(options);
   const folder = await folderOf(options, context);
-  const rejects = join(folder, "import-rejects.ndjson");
-  const began = context.now();
-
-  const load = async (setup: BuildSetup): Promise<ImportReport> => {
-    const input = {
-      people,
-      companies,
-      cwd: context.cwd,
-      rejects,
-      dryRun: options.dryRun === true,
-      ...text,
-      ...(map !== undefined && { map }),
-      ...(maxRefused && { maxRefused }),
-    };
-
-    if (options.dataset === undefined) {
-      const { importDataset } = await import("../../../dataset/build/import.ts");
-      return importDataset(input, { ...setup, ...keep });
-    }
-
-    const { suppressionDir } = await import("../../../dataset/suppression.ts");
-    const { importIntoClickHouse } = await import("../../../dataset/clickhouse/load/import.ts");
-    const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
-    // What is known of a load that is under way; the dataset that the data folder serves stays.
-    const datasetDir = join(folder, "clickhouse-import");
-    const suppression = suppressionDir(setup.datasetDir);
-
-    return importIntoClickHouse(options.dataset, password, input, {
-      ...setup,
-      datasetDir,
-      suppression,
-    });
+  const input: ImportInput = {
+    people,
+    companies,
+    cwd: context.cwd,
+    rejects: join(folder, "import-rejects.ndjson"),
+    dryRun: options.dryRun === true,
+    ...textOptions(options),
+    ...(map !== undefined && { map }),
+    ...(options.maxRefused !== undefined && { maxRefused: refusedLimit(options.maxRefused) }),
   };
 
-  const report = await withBuild(desk, load, options.dataset === undefined ? undefined : GOES_ON);
+  const began = context.now();
+  const { dataset: servers } = options;
+  const report =
+    servers === undefined
+      ? await withBuild(desk, (setup) => intoFolder(input, setup, options.keep), undefined)
+      : await withBuild(desk, (setup) => intoServers(servers, input, setup, desk), GOES_ON);
   const seconds = (context.now() - began) / 1_000;
   if (printer.json) printer.document({ ...report, seconds });
   else printer.note(summary(report, seconds, options.dryRun === true));
+}
+
+async function intoFolder(
+  input: ImportInput,
+  setup: BuildSetup,
+  keep: number | undefined,
+): Promise<ImportReport> {
+  const { importDataset } = await import("../../../dataset/build/import.ts");
+  return importDataset(input, { ...setup, ...(keep !== undefined && { keep }) });
+}
+
+async function intoServers(
+  servers: string,
+  input: ImportInput,
+  setup: BuildSetup,
+  { context, options }: Desk<ImportOptions>,
+): Promise<ImportReport> {
+  const { join } = await import("node:path");
+  const { suppressionDir } = await import("../../../dataset/suppression.ts");
+  const { importIntoClickHouse } = await import("../../../dataset/clickhouse/load/import.ts");
+  const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
+
+  return importIntoClickHouse(servers, password, input, {
+    ...setup,
+    // What is known of a load that is under way; the dataset that the data folder serves stays.
+    datasetDir: join(await folderOf(options, context), "clickhouse-import"),
+    suppression: suppressionDir(setup.datasetDir),
+  });
 }
 
 function summary(report: ImportReport, seconds: number, isDryRun: boolean): string {

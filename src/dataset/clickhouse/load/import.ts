@@ -1,45 +1,38 @@
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { InputError } from "../../../shared/tables/input-file.ts";
+import { inDuckDb, link, type Room, stageSource } from "../../build/build.ts";
 import {
-  checkRefused,
+  filesToImport,
   type ImportInput,
   type ImportReport,
-  readMap,
-  TooManyRefusedError,
+  importedFiles,
 } from "../../build/import.ts";
-import { NO_MAP } from "../../build/import-map.ts";
+import { findFiles } from "../../build/import-files.ts";
 import type { BuildOptions } from "../../build/options.ts";
-import { type RejectFile, rejectFileAt } from "../../build/rejects.ts";
-import { newVersion, withBuildLock } from "../../layout.ts";
-import { readHiddenPeople, suppressionDir } from "../../suppression.ts";
+import { withBuildLock } from "../../layout.ts";
+import { readHiddenPeople, removeSuppressed, suppressionDir } from "../../suppression.ts";
 import { parseClickHouseAddress } from "../address.ts";
 import { type ClickHouseServers, closeAll, connectClickHouse } from "../connect.ts";
 import { Load } from "./load.ts";
-import { type LoadPart, PartReader } from "./parts.ts";
+import { writePieces } from "./pieces.ts";
 import { LoadServers, STATEMENT_MS } from "./servers.ts";
-import {
-  beginLoad,
-  clearedReports,
-  departmentsReport,
-  fingerprintOf,
-  type LoadState,
-  openLoad,
-  type PartReport,
-  tableReport,
-} from "./state.ts";
+import { fingerprintOf, forgetLoad, keepLoad, type LoadState, readLoad } from "./state.ts";
 
 /** Another way to load has another number: what it has begun is not gone on with. */
-const LOAD_FORMAT = 4;
+const LOAD_FORMAT = 5;
+const PIECE_ROWS = 500_000;
+
+/** `datasetDir` is a folder for a load that is under way: its pieces go with it. */
+export type LoadBuildOptions = BuildOptions & {
+  /** Rows that are sent, and missed, together. Default 500,000. */
+  readonly pieceRows?: number;
+};
 
 /**
- * `datasetDir` is a folder for what is known of a load
- * that is under way; it is small, and goes with the load.
- */
-export type LoadBuildOptions = BuildOptions & { readonly rangeRows?: number };
-
-/**
- * A load that was cut off is gone on with.
+ * The dataset is made here, once, by the rules of every import, and sent in public order.
+ * A load that was cut off while it was sent is gone on with.
  * @throws InputError, TooManyRefusedError, DatasetUnavailableError
  */
 export async function importIntoClickHouse(
@@ -69,158 +62,120 @@ export async function loadIntoClickHouse(
   input: ImportInput,
   options: LoadBuildOptions,
 ): Promise<ImportReport> {
-  const { datasetDir, now, signal, onProgress } = options;
+  const { datasetDir, now, onProgress, signal } = options;
   await mkdir(datasetDir, { recursive: true, mode: 0o700 });
 
   return withBuildLock(options, async () => {
-    const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
-    const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
-    const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     const scratch = join(datasetDir, "scratch");
-    const format = connected.dialect.rows;
-    const reader = await PartReader.open({
-      input,
-      map,
-      scratch,
-      suppression,
-      format,
-      build: options,
+    await rm(scratch, { recursive: true, force: true });
+    if (input.dryRun) return await tryOut(scratch, input, options);
+
+    const folder = join(datasetDir, "load");
+    const serversOf = ({ report }: LoadState) => new LoadServers(connected, report.version, signal);
+    const loadOf = (state: LoadState): Load =>
+      new Load({ servers: serversOf(state), state, folder, now, onProgress });
+
+    const begun = await readLoad(folder);
+    if (begun !== undefined) await serversOf(begun).endRunning();
+
+    const state = await inDuckDb(scratch, options, async (room) => {
+      const fingerprint = await fingerprintFor(room.connection, place, input, options);
+      if (begun?.fingerprint === fingerprint) return begun;
+      // What may be served already is no draft any more.
+      if (begun !== undefined)
+        await (begun.isWhole ? loadOf(begun).publish() : loadOf(begun).drop());
+      await forgetLoad(folder);
+      return await make(room, { fingerprint, folder, connected, input }, options);
     });
 
+    const load = loadOf(state);
     try {
-      const parts = await reader.plan();
-      const begun = await openLoad(folder);
-      const rejects = await rejectFile(input, parts, datasetDir);
-      const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
-      const fingerprint = fingerprintOf({
-        format: LOAD_FORMAT,
-        place,
-        map,
-        encoding: input.encoding,
-        skipLines: input.skipLines,
-        suppressed: suppression.digest,
-        parts: parts.map(({ kind, plan }, index) => [
-          kind,
-          plan.file.path,
-          files[index]?.size,
-          files[index]?.mtimeMs,
-        ]),
-      });
-
-      const loadOf = (state: LoadState): Load => {
-        const { rangeRows } = options;
-        const servers = new LoadServers(connected, state.version, signal);
-        return new Load({
-          servers,
-          state,
-          parts,
-          reader,
-          now,
-          onProgress,
-          ...(rangeRows && { rangeRows }),
-        });
-      };
-
-      const isSame = begun?.fingerprint === fingerprint;
-      const again = begun && (await goOn(begun, isSame, loadOf(begun)));
-      const version = newVersion(now()).replace(/\W/g, "_");
-      const state = again ?? (await beginLoad(folder, fingerprint, version, parts.length));
-      const load = loadOf(state);
-
-      try {
-        if (again === undefined) await load.create();
-        return await run({ load, state, parts, input, rejects });
-      } catch (error) {
-        if (signal?.aborted) await load.endRunning().catch(() => undefined);
-        else if (error instanceof TooManyRefusedError || error instanceof InputError)
-          await load.giveUp();
-        throw error;
-      } finally {
-        await rejects.abandon();
+      if (!state.isWhole) {
+        await load.send();
+        await keepLoad(folder, { ...state, isWhole: true });
       }
+      await load.publish();
     } catch (error) {
-      signal?.throwIfAborted();
+      if (signal?.aborted)
+        await serversOf(state)
+          .endRunning()
+          .catch(() => undefined);
+      else if (error instanceof InputError) {
+        await load.drop();
+        await forgetLoad(folder);
+      }
       throw error;
-    } finally {
-      await reader.close();
     }
+
+    await forgetLoad(folder);
+    return state.report;
   });
 }
 
-/**
- * @returns the load, where it was begun with the same
- * files for the same servers; else nothing is left of it
- */
-async function goOn(begun: LoadState, isSame: boolean, load: Load): Promise<LoadState | undefined> {
-  await load.endRunning();
-  const isWhole = begun.isDone("publish");
-  if (isSame && (isWhole || (await load.isThere()))) return begun;
-  // What may be served already is no draft any more.
-  await (isWhole ? load.publish() : load.drop());
-  return undefined;
-}
-
-interface Run {
-  readonly load: Load;
-  readonly state: LoadState;
-  readonly parts: readonly LoadPart[];
-  readonly input: ImportInput;
-  readonly rejects: RejectFile;
-}
-
-async function run({ load, state, parts, input, rejects }: Run): Promise<ImportReport> {
-  const isWhole = state.isDone("publish");
-  if (!isWhole) {
-    await load.stage();
-    await load.refuseTwins();
-  }
-
-  for (const { number } of parts) await copyRejects(state.rejects(number), rejects);
-
-  const reports = parts.map(({ number, kind }) => ({
-    kind,
-    report: state.part(number) as PartReport,
-  }));
-  const of = (wanted: string): PartReport[] =>
-    reports.filter(({ kind }) => kind === wanted).map(({ report }) => report);
-  const all = [...of("people"), ...of("companies")];
-  const people = tableReport(of("people"));
-  const companies = tableReport(of("companies"));
-  await checkRefused(input, people, companies, rejects);
-  const derived = await load.companies(!input.dryRun);
-
-  if (!isWhole && !input.dryRun) {
-    await load.hide([...new Set(all.flatMap(({ hiddenDomains }) => hiddenDomains))]);
-    await load.people();
-    await state.setDone("publish");
-  }
-
-  const report = {
-    version: state.version,
-    people,
-    companies: { ...companies, derived },
-    departments: departmentsReport(of("people")),
-    cleared: clearedReports(all),
-    rejects: await rejects.finish(),
-  };
-
-  await (input.dryRun ? load.drop() : load.publish());
-  await state.remove();
-
-  return report;
-}
-
-async function rejectFile(
+const tryOut = (
+  scratch: string,
   input: ImportInput,
-  parts: readonly LoadPart[],
-  datasetDir: string,
-): Promise<RejectFile> {
-  const inputs = parts.map(({ plan }) => plan.file.path);
-  if (input.map !== undefined) inputs.push(resolve(input.cwd, input.map));
-  return rejectFileAt(resolve(input.cwd, input.rejects), datasetDir, inputs);
+  options: BuildOptions,
+): Promise<ImportReport> =>
+  inDuckDb(scratch, options, async (room) => {
+    const source = await filesToImport(input, options);
+    await stageSource(source, room, options);
+    return source.report();
+  });
+
+interface Making {
+  readonly fingerprint: string;
+  readonly folder: string;
+  readonly connected: ClickHouseServers;
+  readonly input: ImportInput;
 }
 
-async function copyRejects(from: string, to: RejectFile): Promise<void> {
-  const text = await readFile(from, "utf8").catch(() => "");
-  for (const line of text.split("\n")) if (line !== "") await to.write(JSON.parse(line));
+async function make(
+  room: Room,
+  { fingerprint, folder, connected, input }: Making,
+  options: LoadBuildOptions,
+): Promise<LoadState> {
+  const source = await filesToImport(input, options);
+  await stageSource(source, room, options);
+  await link(room.connection);
+  const hidden = await hiddenFrom(options);
+  if (!hidden.isEmpty) await removeSuppressed(room.connection, "raw_people", hidden);
+
+  const { pieceRows = PIECE_ROWS } = options;
+  const sizes = await writePieces(room, connected.dialect.rows, folder, pieceRows);
+  // A version is part of the names of tables.
+  const report = { ...source.report(), version: source.version.replace(/\W/g, "_") };
+  return await keepLoad(folder, { ...sizes, fingerprint, report, isWhole: false });
+}
+
+const hiddenFrom = ({ datasetDir, suppression = suppressionDir(datasetDir) }: BuildOptions) =>
+  readHiddenPeople(suppression);
+
+/** What tells a load from another: where it goes, its files as they are, and how they are read. */
+async function fingerprintFor(
+  connection: DuckDBConnection,
+  place: string,
+  input: ImportInput,
+  options: LoadBuildOptions,
+): Promise<string> {
+  const { companies, cwd, encoding, map, people, skipLines } = input;
+  const files = await findFiles(connection, importedFiles(input), cwd);
+  const { digest: suppressed } = await hiddenFrom(options);
+
+  return fingerprintOf({
+    format: LOAD_FORMAT,
+    place,
+    encoding,
+    skipLines,
+    suppressed,
+    pieceRows: options.pieceRows,
+    map: map && (await readFile(resolve(cwd, map), "utf8").catch(() => undefined)),
+    files: await Promise.all(
+      files.map(async ({ path }) => {
+        const { size, mtimeMs } = await stat(path);
+        return [path, size, mtimeMs];
+      }),
+    ),
+    tables: [people.length, companies.length],
+  });
 }

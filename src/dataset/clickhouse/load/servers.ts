@@ -91,10 +91,6 @@ export class LoadServers {
     });
   }
 
-  empty(table: string): Promise<void> {
-    return this.onAll([`TRUNCATE TABLE ${this.local(table)}`]);
-  }
-
   async run(query: Statement | string, client = this.connected.clients[0]): Promise<void> {
     this.#signal?.throwIfAborted();
     const asked = { ...this.#rendered(query), ...this.#call() };
@@ -121,18 +117,6 @@ export class LoadServers {
 
   async number(query: Statement | string, client = this.connected.clients[0]): Promise<number> {
     return Number((await this.rows(query, client))[0]?.[0]);
-  }
-
-  async *stream(sql: string): AsyncGenerator<readonly string[]> {
-    const answer = await this.#reaching(
-      this.connected.clients[0].query({ query: sql, ...this.#call(), format: "TabSeparated" }),
-    );
-    const all = answer.stream()[Symbol.asyncIterator]();
-    for (;;) {
-      const { value, done } = await this.#reaching(all.next());
-      if (done) return;
-      for (const { text } of value) yield text.split("\t").map(unescaped);
-    }
   }
 
   async send(
@@ -307,16 +291,3 @@ export const loadFailure = (message: string, cause?: unknown): DatasetUnavailabl
       "and the same command goes on where this one stopped",
     { cause },
   );
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  t: "\t",
-  n: "\n",
-  r: "\r",
-  b: "\b",
-  f: "\f",
-  "0": "\0",
-};
-const unescaped = (text: string): string =>
-  text.includes("\\")
-    ? text.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter)
-    : text;

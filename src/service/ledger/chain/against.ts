@@ -47,21 +47,38 @@ export async function historyBreaches(
     tellFirst("audit", `row ${String(last)} (${String(pair.was.action)}) of the audit`, pair);
   }
 
-  for await (const { is, was } of pairsOf(both, HOLDS, "id")) {
-    // What is held ends in some way; what has ended stays as it ended.
-    const columns =
-      was.state === "pending" ? HOLD_COLUMNS : [...HOLD_COLUMNS, ...RESOLVED_COLUMNS, "digest"];
-    if (is !== undefined && String(valuesOf(is, columns)) === String(valuesOf(was, columns)))
-      continue;
-    breaches.push(`I18: hold ${String(was.id)} ${becameOf(is)}`);
-    break;
-  }
-
   const changed = new Set<string>();
   for await (const page of pages(today, `${AUDIT} WHERE id > $1`, last)) {
     for (const row of page) for (const [thing] of statesOf(row)) changed.add(thing);
   }
 
+  return [
+    ...breaches,
+    ...(await heldBreaches(both)),
+    ...(await unsaidBreaches(both, changed)),
+    ...(await replyBreaches(both, at)),
+  ];
+}
+
+type Both = Readonly<Record<"earlier" | "today", AskBackup>>;
+
+/** What is held ends in some way; what has ended stays as it ended. The first one that does not. */
+async function heldBreaches(both: Both): Promise<readonly string[]> {
+  for await (const { is, was } of pairsOf(both, HOLDS, "id")) {
+    const columns =
+      was.state === "pending" ? HOLD_COLUMNS : [...HOLD_COLUMNS, ...RESOLVED_COLUMNS, "digest"];
+    if (is === undefined || String(valuesOf(is, columns)) !== String(valuesOf(was, columns)))
+      return [`I18: hold ${String(was.id)} ${becameOf(is)}`];
+  }
+  return [];
+}
+
+/** @param changed what acts since the backup are about */
+async function unsaidBreaches(
+  both: Both,
+  changed: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const breaches: string[] = [];
   for (const [kind, sql] of Object.entries(THINGS)) {
     for await (const { is, was } of pairsOf(both, sql, "text")) {
       const thing = `${kind} ${String(was.id)}`;
@@ -70,25 +87,30 @@ export async function historyBreaches(
       breaches.push(`I18: the ${thing} ${becameOf(is)}, and no act since then says so`);
     }
   }
+  return breaches;
+}
 
+async function replyBreaches(both: Both, at: number): Promise<readonly string[]> {
+  const breaches: string[] = [];
   for await (const { is, was } of pairsOf(both, REPLIES, "id")) {
-    if (is === undefined ? await isOver(was) : is.digest === was.digest || isRewritten(is))
-      continue;
+    const isKept = is !== undefined && (is.digest === was.digest || isRewritten(is));
+    if (isKept || (is === undefined && (await isOver(was, both.today, at)))) continue;
     breaches.push(
       `I18: the stored reply of hold ${String(was.id)} ${becameOf(is)}, and its day is not over`,
     );
   }
-
   return breaches;
+}
 
-  async function isOver({ id, kept_until: until }: Row): Promise<boolean> {
-    if (at >= Number(until)) return true;
-    // A charge in doubt that went back took its reply with it.
-    return (
-      (await today({ sql: "SELECT 1 FROM entries WHERE refund_of = $1", values: [id] })).rows
-        .length > 0
-    );
-  }
+async function isOver(
+  { id, kept_until: until }: Row,
+  today: AskBackup,
+  at: number,
+): Promise<boolean> {
+  if (at >= Number(until)) return true;
+  // A charge in doubt that went back took its reply with it.
+  const refunds = { sql: "SELECT 1 FROM entries WHERE refund_of = $1", values: [id] };
+  return (await today(refunds)).rows.length > 0;
 }
 
 interface Pair {
@@ -98,7 +120,7 @@ interface Pair {
 
 /** Each row of the backup beside the one that has its id today. */
 async function* pairsOf(
-  { earlier, today }: Readonly<Record<"earlier" | "today", AskBackup>>,
+  { earlier, today }: Both,
   sql: string,
   type: "bigint" | "id" | "text",
 ): AsyncGenerator<Pair> {
