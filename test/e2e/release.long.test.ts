@@ -176,6 +176,7 @@ describe("npm run release", () => {
         "completions/headcount.bash",
         "completions/headcount.fish",
         "completions/headcount.ps1",
+        "completions/pages.json",
         "completions/tree.json",
         "dialects/apollo.json",
         "dialects/coresignal.json",
