@@ -8,7 +8,7 @@ export const FILE = resolve(ROOT, "completions/pages.json");
 
 /** Whoever looks for something to do is answered before whoever wants to understand. */
 const FOLDERS = ["how-to", "tutorials", "operate", "reference", "explanation"];
-const MOST = 220;
+const MOST = 160;
 
 export const ASKED = /^<!-- asked: (.*) -->$/m;
 

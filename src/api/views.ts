@@ -38,8 +38,8 @@ export const shownAccount = (
 
 export const shownOffer = (quote: Quote): Offer => ({
   people: quote.share?.total ?? quote.matches,
-  rows: quote.rows,
-  kept: quote.kept,
+  rows: quote.written,
+  kept: quote.kept + quote.written - quote.rows,
   owned: quote.share?.owned ?? null,
   credits: formatCredits(quote.credits),
   total: formatCredits(quote.total),

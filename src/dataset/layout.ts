@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { ifMissing } from "../shared/folder.ts";
+import { ifMissing, replaceFile } from "../shared/folder.ts";
 import { writeManifest } from "./manifest.ts";
 
 /*
@@ -167,10 +167,7 @@ export async function publish(
 }
 
 export async function pointTo(datasetDir: string, pointer: Pointer): Promise<void> {
-  const draft = join(datasetDir, `CURRENT.${randomBytes(6).toString("hex")}`);
-  await writeFile(draft, `${JSON.stringify(pointer)}\n`, { flush: true, mode: 0o600 });
-  await rename(draft, join(datasetDir, "CURRENT"));
-  await syncPath(datasetDir);
+  replaceFile(join(datasetDir, "CURRENT"), `${JSON.stringify(pointer)}\n`);
 }
 
 /**

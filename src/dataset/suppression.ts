@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
-import { readFile, rename, stat, writeFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { NOBODY_SUPPRESSED, Suppression } from "../shared/contract/suppression.ts";
-import { ifMissing } from "../shared/folder.ts";
+import { ifMissing, replaceFile } from "../shared/folder.ts";
 import { readSuppressionList } from "../shared/suppression-list.ts";
 import { InputError } from "../shared/tables/input-file.ts";
 
@@ -55,9 +55,7 @@ export async function noteLeftOut(
   version: string,
   { marks }: Suppression,
 ): Promise<void> {
-  const draft = `${leftOutFile(datasetDir)}.new`;
-  await writeFile(draft, leftOutText({ version, marks: [...marks] }), { mode: 0o600, flush: true });
-  await rename(draft, leftOutFile(datasetDir));
+  replaceFile(leftOutFile(datasetDir), leftOutText({ version, marks: [...marks] }));
 }
 
 export async function readLeftOut(datasetDir: string) {

@@ -1,7 +1,7 @@
 // Tested by test/cli/jobs.test.ts and test/unit/shared/dialect/read.test.ts.
 import type { AnyNode, ObjectNode } from "@humanwhocodes/momoa";
 import { aside, nearest } from "./contract/suggest.ts";
-import { echo, harmlessLine } from "./contract/text.ts";
+import { echo } from "./contract/text.ts";
 import { type CliError, type CodeOf, usageError } from "./errors.ts";
 
 /** Where something stands in a file: both counted from 1. */
@@ -35,11 +35,25 @@ export async function readDocument(text: string, name: string, refusing: Refusin
   try {
     return { body: parse(text, { mode: "jsonc", allowTrailingCommas: true }).body, plainOf };
   } catch (error) {
-    const { message, line = 1, column = 1 } = error as Error & Partial<TextPlace>;
-    const why =
-      text.trim() === "" ? "it is empty" : harmlessLine(message.replace(/ ?\(\d+:\d+\)$/, ""));
+    const { line = 1, column = 1 } = error as Error & Partial<TextPlace>;
+    const why = text.trim() === "" ? "it is empty" : brokenAt(text, { line, column });
     throw documentRefusal(name, [{ line, column, message: why }], refusing);
   }
+}
+
+/** What stands where a file stops being JSON, and how JSON is written. */
+function brokenAt(text: string, { line, column }: TextPlace): string {
+  const rest =
+    text
+      .split(/\r\n|\n|\r/)
+      [line - 1]?.slice(column - 1)
+      .trim() ?? "";
+  const found =
+    rest === "" ? "it breaks off here" : `"${echo(rest.slice(0, 20))}" cannot stand here`;
+  return (
+    `${found}: names and texts are in double quotes, ` +
+    "a comma is between members, and each bracket closes once"
+  );
 }
 
 /** Problems of a file as the one error that is reported. */
@@ -70,6 +84,7 @@ export function documentMembers(
   what: string,
   problems: DocumentProblem[],
   keys?: readonly string[],
+  others: Readonly<Record<string, string>> = {},
 ): readonly DocumentMember[] {
   const members = new Map<string, DocumentMember>();
   for (const member of node.members) {
@@ -78,7 +93,8 @@ export function documentMembers(
     if (members.has(key))
       problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
     else if (keys !== undefined && !keys.includes(key)) {
-      const meant = aside(nearest(key.replaceAll("-", "_"), keys), '"');
+      const near = aside(nearest(key.replaceAll("-", "_"), keys), '"');
+      const meant = Object.hasOwn(others, key) ? `: ${others[key]}` : near;
       problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
     } else members.set(key, { key, at, value: member.value });
   }

@@ -1,4 +1,15 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 /** Folders are for their owner alone: they hold keys, and personal data that was paid for. */
@@ -53,4 +64,18 @@ export function syncFolder(path: string): void {
   } finally {
     if (folder !== undefined) closeSync(folder);
   }
+}
+
+/** For its owner alone: whole or not at all, and on the disk when this returns. */
+export function replaceFile(path: string, text: string): void {
+  const draft = `${path}.${randomBytes(6).toString("hex")}.new`;
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flag: "wx", flush: true });
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+
+  syncFolder(dirname(path));
 }

@@ -121,6 +121,24 @@ describe("a purchase", () => {
     expect((await charged(service, CREDITS)) - before).toBe(3);
   });
 
+  test("of everybody is quoted with whom it gives of those that are owned", async () => {
+    const hc = await opened();
+    const some = { ...LEGAL, connections_min: 300 };
+    const { rows: owned } = await hc.buy({ filters: some }, { maxCredits: 9 }, { limit: 9 })
+      .receipt;
+    const few = await hc.quote({ filters: LEGAL }, { limit: 2 });
+    expect(few).toMatchObject({ rows: 2, kept: 2, owned, credits: "0" });
+
+    const limit = owned + 2;
+    const terms = { rows: limit, kept: owned, owned, credits: "2" };
+    expect(await hc.quote({ filters: LEGAL, people: "all" }, { limit })).toMatchObject(terms);
+    const offers: object[] = [];
+    const agree = (offer: object): boolean => offers.push(offer) > 0;
+    const { rows, credits } = await hc.buy({ filters: LEGAL }, { agree }, { limit }).receipt;
+    expect({ rows, credits }).toEqual({ rows: limit, credits: "2" });
+    expect(offers).toMatchObject([terms]);
+  });
+
   test("needs consent: what allows nothing, a no, and what only looks like a quote buy nothing", async () => {
     const hc = await opened();
     const before = await charged(service, CREDITS);

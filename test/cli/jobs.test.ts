@@ -70,7 +70,10 @@ describe("the file", () => {
     ['"overwrite": "yes"', '"yes"', '"overwrite" is true or false'],
     ['"min_rows": [1]', "[1]", '"min_rows" is a whole number from 0 to '],
     ['"command": "serach"', '"serach"', '"command" is refresh or search'],
-    ['"yes": true', '"yes"', 'a job has no key "yes"'],
+    ['"yes": true', '"yes"', 'no key "yes": a person decides that each time; "max_credits"'],
+    ['"ids": "ids.csv"', '"ids"', 'no key "ids": "new_only": true in a search finds by ids'],
+    ['"read": "ids.csv"', '"read"', 'no key "read": "new_only": true in a search finds by ids'],
+    ['"input": "crm.csv"', '"input"', 'no key "input": a job keeps or buys people; headcount'],
     ['"fresh": true', '"fresh"', 'a job has no key "fresh"'],
   ])("%s names the place, and the other job runs", async (line, word, why) => {
     const text = `{"jobs": {\n "bad": {"max_credits": 5, "output": "x.csv", "segment": "s",\n   ${line}},\n "good": ${JSON.stringify(LEGAL)},\n}}`;

@@ -14,12 +14,12 @@ async function doctorOf(name: VendorName, line: string, options: Options = {}) {
   onTestFinished(() => user.vendor.stop());
   const { code, stderr, stdout } = await user.run(`doctor -c v --json ${line}`.trim());
   const { checks } = JSON.parse(stdout) as {
-    checks: { name: string; status: string; message: string }[];
+    checks: { name: string; status: string; message: string; fix: string | null }[];
   };
   const said = (check: string): string =>
     checks
       .filter(({ name: one }) => one === check)
-      .map((one) => `${one.status} ${one.message}`)[0] ?? "";
+      .map(({ status, message, fix }) => `${status} ${message}${fix ? `; ${fix}` : ""}`)[0] ?? "";
   const { settled, uncertain, foreign } = await user.spend();
   expect(settled + uncertain + foreign).toBe(millionthsOf(user.vendor.book.charged()));
   return { ...user, code, stderr, said };
@@ -85,6 +85,8 @@ test("--buy below the least buys nothing", async () => {
   const { code, said, vendor } = await doctorOf("coresignal", "--buy 19");
   expect(code).toBe(8);
   expect(said("Bought")).toContain("fail");
+  expect(said("Bought")).toContain("more than --buy; nothing was spent");
+  expect(said("Bought")).toContain("--buy 20 pays for one");
   expect(vendor.book.charged()).toBe("0");
 });
 

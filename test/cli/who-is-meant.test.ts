@@ -116,7 +116,8 @@ describe("suppress", () => {
     const { me, rows } = await buyer();
     const { id, network_url: address } = rows[2] as Row;
     const bare = address.replace(/^https?:\/\/(?:www\.)?/, "");
-    for (const word of ["Müller", "Thomas", "n/a", "crm.csv", "no@body.example", "Ada Nobody"])
+    const words = ["Müller", '"Müller"', "(Thomas)", "*.example", "n/a", "crm.csv"];
+    for (const word of [...words, "no@body.example", "Ada Nobody"])
       expect([word, (await me.run(["suppress", "add", word])).code]).toEqual([word, 6]);
     expect(JSON.parse(await ok(me, ["suppress", "list", "--json"]))).toEqual({ entries: [] });
 

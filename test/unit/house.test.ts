@@ -20,7 +20,7 @@ interface Bound {
  * lines of a file or on comments.
  */
 const BOUNDS: Readonly<Record<string, Bound>> = {
-  "nodes of the syntax tree": { most: 524_000, goal: 400_000, air: 2_000 },
+  "nodes of the syntax tree": { most: 524_300, goal: 400_000, air: 2_000 },
   "nodes of purchase and runs": { most: 73_990, goal: 45_000, air: 1_000 },
   "longer functions without a paragraph, %": { most: 4, goal: 35, air: 2 },
   "functions with more than 15 locals": { most: 26, goal: 10, air: 2 },
@@ -39,7 +39,7 @@ const BOUNDS: Readonly<Record<string, Bound>> = {
   "names exported by two files or more": { most: 4, goal: 4, air: 2 },
   "files of money that name no test": { most: 1, goal: 0, air: 2 },
   "loops that sleep between tries": { most: 15, goal: 1, air: 1 },
-  "files that replace a file by themselves": { most: 10, goal: 0, air: 1 },
+  "files that replace a file by themselves": { most: 6, goal: 0, air: 1 },
 };
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })

@@ -32,7 +32,7 @@ import type { Names } from "../../engine/dialect/client.ts";
 import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
-import { CliError, type DoorWords } from "../../shared/errors.ts";
+import { CliError, type DoorWords, Option } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
@@ -58,9 +58,9 @@ const checksOf =
 const [machine, key] = [checksOf("machine"), checksOf("key")];
 export const service = checksOf("service");
 
-/** Whoever runs `doctor` is not told to run it. */
+/** Whoever runs `doctor` is not told to run it; what a cap is elsewhere is `--buy` here. */
 const FROM_HERE: DoorWords = {
-  option: String,
+  option: ({ name, value }) => `${new Option(name === "max_credits" ? "buy" : name, value)}`,
   command: (command) => (command.name === "doctor" ? undefined : command),
 };
 

@@ -155,7 +155,7 @@ async function readJob(
   if (!isObjectNode(node)) problems.push({ ...textPlaceOf(node), message: "a job is an object" });
 
   const members = isObjectNode(node)
-    ? documentMembers(node, "a job", problems, Object.keys(KEYS))
+    ? documentMembers(node, "a job", problems, Object.keys(KEYS), NO_KEYS)
     : [];
   const places = new Map(members.map((member) => [member.key, textPlaceOf(member.value)]));
   const add = (key: KeyName, message: string): void =>
@@ -210,6 +210,18 @@ function attempt<T>(work: () => T): T | Error {
     return error as Error;
   }
 }
+
+const BY_IDS = '"new_only": true in a search finds by ids whom you do not own, for nothing';
+const BY_HAND = 'a person decides that each time; "max_credits" is a job\'s consent';
+
+/** What commands take and a job does not, and what does it instead. */
+const NO_KEYS: Readonly<Record<string, string>> = {
+  ids: BY_IDS,
+  read: BY_IDS,
+  yes: BY_HAND,
+  again: BY_HAND,
+  input: 'a job keeps or buys people; headcount enrich and employees read "input"',
+};
 
 /** What a job has to say, whatever else it says. */
 function requireWhole(

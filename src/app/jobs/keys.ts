@@ -1,7 +1,7 @@
 import { PAGINGS } from "../../engine/client/dialect.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { whole } from "../../shared/contract/text.ts";
+import { echo, whole } from "../../shared/contract/text.ts";
 import * as s from "../../shared/schema/build.ts";
 import { filtersSchema } from "../../shared/schema/filters.ts";
 import { PING_FORMS, type Ping } from "./ping.ts";
@@ -218,7 +218,10 @@ export function readValue(
 ): { readonly value: unknown } | string {
   const { is, read } = keys[name]?.takes ?? { is: "unknown", read: () => undefined };
   const got = read(value);
-  return got === undefined ? `"${name}" is ${is}` : { value: got };
+  if (got !== undefined) return { value: got };
+  // An address may hold a secret, and errors go to logs.
+  const isShown = typeof value !== "object" && !String(value).includes("//");
+  return `"${name}" is ${is}${isShown ? `, not "${echo(value)}"` : ""}`;
 }
 
 /** A job's name is a folder and a word of a command line. */

@@ -1,5 +1,6 @@
 // Tested by test/cli/suppress.test.ts.
 import type { SuppressionList } from "../../engine/runs/suppression.ts";
+import { unwrapped } from "../../shared/contract/naming/address.ts";
 import { suppressedName, takenFor } from "../../shared/contract/naming/who.ts";
 import {
   FORGOTTEN,
@@ -63,7 +64,7 @@ export async function namesOf(
 }
 
 /** Letters alone: a name of many, rather than an id or an address of one. */
-export const isAnyWord = (word: string): boolean => /^[\p{L}\p{M}'’]+$/u.test(word.trim());
+export const isAnyWord = (word: string): boolean => /^[\p{L}\p{M}'’]+$/u.test(unwrapped(word));
 
 export const noForm = (word: string, kind: SuppressedKind | undefined): CliError =>
   failed.not_found(

@@ -185,7 +185,10 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
   const config = readConfig(findFolder("config", context));
   const { vendor } = existingConnection(config, name);
   if (vendor === undefined)
-    throw failed.usage(`"${name}" speaks the contract, by no file`, "headcount connections");
+    throw failed.usage(
+      `"${name}" speaks the contract, by no file`,
+      "headcount connections dialects lists the vendors that are asked by one",
+    );
   const { digest, text } = await ownFile(vendor, context);
   printer.text(text.endsWith("\n") ? text : `${text}\n`);
   printer.note(`SHA-256 ${digest}`);

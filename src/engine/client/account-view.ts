@@ -202,11 +202,13 @@ const COUNT_NAMES = ["count", "total", "total_results", "total_count", "results_
 export type CountView = NonNullable<ReturnType<typeof countView>>;
 
 /**
- * A bare integer, or an object that holds it under one
- * of the usual names; undefined for anything else.
+ * A bare integer, or an object that holds it under one of the usual
+ * names; undefined for anything else, and for one that is said to be a bound.
  */
 export function countView(result: unknown, meta: ReplyMeta) {
   const fields = isObject(result) ? result : {};
+  const relation = find(fields, ["relation", ...COUNT_NAMES.map((name) => `${name}.relation`)]);
+  if (relation !== undefined && relation !== "eq") return undefined;
   const count = whole(
     isObject(result)
       ? find(

@@ -1,5 +1,5 @@
 import { type Credits, creditsText } from "../../shared/contract/money.ts";
-import { isObject, whole } from "../../shared/contract/text.ts";
+import { echo, isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import {
   accountView,
@@ -91,7 +91,7 @@ class HttpClient implements ServiceClient {
       if (!this.#isAnswered) await this.account(signal).catch(() => undefined);
       throw this.#isAnswered ? withoutCounts(error) : error;
     });
-    return countView(result, meta) ?? lacking(meta, "the answer to a count holds no count");
+    return countView(result, meta) ?? lacking(meta, `no exact count: ${echo(result)}`);
   }
 
   async facets(

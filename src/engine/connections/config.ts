@@ -123,6 +123,12 @@ export const findConnection = (config: Config, name: string): Connection | undef
 export function existingConnection(config: Config, name: string, dir?: string): Connection {
   const connection = findConnection(config, checkName(name));
   if (connection !== undefined) return connection;
+  if (name === SAMPLE)
+    throw usageError(
+      '"sample" is built in: it speaks the contract, by no file, and has nothing to be set',
+      "headcount connections lists the others",
+      "reserved_name",
+    );
   const names = [SAMPLE, ...Object.keys(config.connections)].join(", ");
   throw usageError(
     `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; ` +

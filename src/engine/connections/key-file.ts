@@ -1,16 +1,7 @@
-import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CliError, failed, shellWord } from "../../shared/errors.ts";
-import { makeFolder } from "../../shared/folder.ts";
+import { makeFolder, replaceFile } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";
 import { LOCK_MS } from "./config.ts";
 
@@ -46,30 +37,18 @@ type Keys = Readonly<Record<string, string>>;
 /** One process after the other; a file without a key is removed. */
 function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Keys): void {
   const file = keyFile(dir);
-  const temporary = `${file}.${randomBytes(6).toString("hex")}`;
-
   try {
     makeFolder(dir);
     const result = locked(`${file}.lock`, LOCK_MS, () => {
       const keys = edit(readAll(dir, platform));
       if (Object.keys(keys).length === 0) rmSync(file, { force: true });
-      else {
-        writeFileSync(temporary, `${JSON.stringify(keys, undefined, 2)}\n`, {
-          mode: 0o600,
-          flag: "wx",
-          flush: true,
-        });
-        renameSync(temporary, file);
-      }
+      else replaceFile(file, `${JSON.stringify(keys, undefined, 2)}\n`);
 
       return true;
     });
     if (result === undefined) throw new Error("another headcount is changing it");
   } catch (error) {
     if (error instanceof CliError) throw error;
-    try {
-      rmSync(temporary, { force: true });
-    } catch {}
     throw problem(
       `the credentials file ${file} cannot be written: ${(error as Error).message}`,
       "make its folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",

@@ -1,6 +1,6 @@
 // Tested by test/cli/vendors.test.ts.
 import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { counted, grouped, whole } from "../../shared/contract/text.ts";
+import { counted, grouped, isObject, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
@@ -22,7 +22,14 @@ import type {
   ServiceClient,
 } from "../client/types.ts";
 import { expressionsOf, nobodyBy, wordsIn } from "./expressions.ts";
-import { amountAt, declaredPrice, failureIn, meantBy, type VendorReply } from "./meanings.ts";
+import {
+  amountAt,
+  declaredPrice,
+  failureIn,
+  meantBy,
+  notAsDeclared,
+  type VendorReply,
+} from "./meanings.ts";
 import { contractRow, strayIn } from "./rows.ts";
 import {
   cannotBuy,
@@ -33,7 +40,7 @@ import {
   pricedCounting,
   termsOf,
 } from "./terms.ts";
-import { itemsAt, type Span, withVendors } from "./verbatim.ts";
+import { itemsAt, type Span, wholeAt, withVendors } from "./verbatim.ts";
 
 /** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
 export const createDialectClient = (
@@ -75,6 +82,15 @@ interface Found {
   readonly ids: readonly string[];
   /** Of the next page of ids; null: there is none. */
   readonly next: string | null;
+}
+
+/** The people of a reply; of one that is not as declared what it may have charged for, and why. */
+interface Rows {
+  readonly rows: readonly JsonRecord[];
+  readonly asked?: number;
+  readonly stop?: CliError;
+  /** Of the vendor's own rows in the reply, where that is known. */
+  readonly spans?: readonly Span[] | undefined;
 }
 
 /** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
@@ -169,8 +185,10 @@ class DialectClient implements VendorClient {
     if (reply.is === "none") return { ...view, count: 0 };
 
     const count = totalIn(reply, call);
-    if (reply.is !== "ok" || count === undefined) throw this.#failure(reply, call);
-    return { ...view, count };
+    if (reply.is !== "ok") throw this.#failure(reply, call);
+    if (count !== undefined) return { ...view, count };
+    const place = call.reply?.total ?? "total";
+    throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
   }
 
   async tryNames(signal?: AbortSignal): Promise<Names | undefined> {
@@ -261,17 +279,17 @@ class DialectClient implements VendorClient {
     ask: Filling,
     signal: AbortSignal | undefined,
   ): Promise<PageReply | undefined> {
-    const rows = call.pages?.size[0] ?? ask.rows;
+    const rows = call.pages?.size[0] ?? Number(ask.rows);
     for (const key of this.#untried(filters)) {
       const nobody = nobodyBy(this.#file, key);
       const [balance, begun] = [this.#balance, this.#begun];
       const values = { ...ask, filters: [nobody], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
-      const found = reply.is === "refused" ? [] : this.#rowsOf(reply, call);
-      if (found.length > 0) {
+      const found = reply.is === "refused" ? { rows: [] } : this.#rowsOf(reply, call, rows);
+      if (found.rows.length > 0 || found.stop !== undefined) {
         const end = { nextCursor: null, total: undefined, withheld: 0 };
-        const page = await this.#pageOf(reply, call, { ...end, rows: found, filters: {} });
-        return { ...page, stop: this.#passesOver(key, "sold", found.length) };
+        const page = await this.#pageOf(reply, call, { ...end, ...found, filters: {} });
+        return { ...page, stop: found.stop ?? this.#passesOver(key, "sold", found.rows.length) };
       }
 
       this.#tell([key], true);
@@ -369,17 +387,15 @@ class DialectClient implements VendorClient {
     if (passed) return passed;
 
     const reply = await this.#send(call, values, { paid: true, signal: options.signal });
-    const rows = this.#rowsOf(reply, call);
+    const found = this.#rowsOf(reply, call, perPage);
+    const { rows } = found;
 
-    // Whoever is null there is nobody, and no row.
-    const spans = itemsAt(reply.raw.body, call.reply?.rows ?? "");
     const isLast = rows.length === 0 || (rows.length < perPage && endsShort(call));
     const next = text(placed(call.reply?.next ?? "next", reply.told)) ?? null;
     const isByCursor = call.pages?.by === "cursor";
     const total = totalIn(reply, call);
     return this.#pageOf(reply, call, {
-      rows,
-      spans: spans?.length === rows.length ? spans : undefined,
+      ...found,
       filters,
       nextCursor: isLast ? null : isByCursor ? next : undefined,
       total: reply.is === "none" && offset === 0 ? 0 : total,
@@ -427,12 +443,15 @@ class DialectClient implements VendorClient {
   ): Promise<PageReply> {
     const each = ids.map((id) => (call.each === undefined ? id : filled(call.each, { id })));
     const reply = await this.#send(call, { id: ids[0], ids: each }, { paid: true, signal });
-    const rows = underIds(ids, this.#rowsOf(reply, call));
+    const found = this.#rowsOf(reply, call, ids.length);
+    if (found.stop !== undefined)
+      return this.#pageOf(reply, call, { ...page, ...found, withheld: 0 });
 
+    const rows = underIds(ids, found.rows);
     const came = new Set(rows.map(({ id }) => id));
     for (const id of ids) if (!came.has(id)) this.#gone.add(id);
     const withheld = Math.max(0, ids.length - rows.length);
-    return this.#pageOf(reply, call, { ...page, rows, withheld });
+    return this.#pageOf(reply, call, { ...page, ...found, rows, withheld });
   }
 
   async ids(
@@ -474,50 +493,69 @@ class DialectClient implements VendorClient {
     if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, search);
 
     const list = reply.is === "none" ? [] : placed(places.rows ?? "", reply.told);
-    if (!Array.isArray(list)) throw this.#failure({ ...reply, is: "ok" }, search);
+    if (!Array.isArray(list))
+      throw notAsDeclared(this.#file, reply, { place: places.rows, is: "a list of ids" });
     const of = (item: JsonValue): JsonValue | undefined =>
       places.id === undefined ? item : placed(places.id, { ...reply.told, body: item });
-    const ids = (list as readonly JsonValue[]).flatMap((item) => text(of(item)) ?? []);
+    const items = (list as readonly JsonValue[]).filter((item) => item !== null);
+    const ids = items.map((item) => {
+      const id = text(of(item));
+      if (id !== undefined) return id;
+      const place = [places.rows, places.id].filter(Boolean).join("[0].");
+      throw notAsDeclared(this.#file, reply, { place, is: "a list of ids" });
+    });
 
     const cursor = text(placed(places.next ?? "next", reply.told)) ?? null;
     const further = isByCursor ? cursor : ids.length === rows ? String(at + rows) : null;
     return {
-      ids,
+      // Whoever is found twice is read once.
+      ids: [...new Set(ids)],
       next: ids.length === 0 ? null : further,
       total: totalIn(reply, search),
       meta: this.#meta(reply, amountAt(places.charged, reply.told)),
     };
   }
 
-  /** @throws ServiceError, LostReplyError for what is neither people nor nobody */
-  #rowsOf(reply: VendorReply, call: VendorCall): readonly JsonRecord[] {
-    if (reply.is === "none" || reply.is === "gone") return [];
+  /**
+   * @param asked rows that such a reply may have charged for
+   * @throws ServiceError, LostReplyError for what is neither people nor nobody
+   */
+  #rowsOf(reply: VendorReply, call: VendorCall, asked: number): Rows {
+    if (reply.is === "none" || reply.is === "gone") return { rows: [] };
     if (reply.is !== "ok") throw this.#failure(reply, call);
 
     const { rows, row = "" } = call.reply ?? {};
-    if (rows === undefined && isNothing(row, reply.told)) return [];
+    if (rows === undefined && isNothing(row, reply.told)) return { rows: [] };
     const found = placed(rows ?? row, reply.told);
-    const list = rows === undefined && found !== undefined ? [found] : found;
-    if (!Array.isArray(list)) throw this.#failure(reply, call);
-    return (list as readonly JsonValue[])
-      .filter((each) => each !== null)
-      .map((each) => contractRow(this.#file, each, call.record));
+    const list = (rows === undefined ? [found] : found) as JsonValue | undefined;
+    // Whoever is null there is nobody, and no row.
+    const items = Array.isArray(list) ? list.filter((each) => each !== null) : [];
+    const isRead = found !== undefined && Array.isArray(list) && !items.some(isNoRecord);
+    if (!isRead) {
+      const is = rows === undefined ? "a record" : "a list of people";
+      const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
+      return { rows: [], asked, stop };
+    }
+
+    const { body } = reply.raw;
+    const one = row === "" ? wholeAt(body) : undefined;
+    const spans = rows === undefined ? one : itemsAt(body, rows);
+    return {
+      rows: items.map((each) => contractRow(this.#file, each, call.record)),
+      spans: spans?.length === items.length ? spans : undefined,
+    };
   }
 
   async #pageOf(
     reply: VendorReply,
     call: VendorCall,
-    page: Pick<PageReply, "nextCursor" | "total" | "withheld"> & {
-      readonly rows: readonly JsonRecord[];
-      /** Of the vendor's own rows in the reply, where that is known. */
-      readonly spans?: readonly Span[] | undefined;
-      readonly filters: Filters;
-    },
+    page: Pick<PageReply, "nextCursor" | "total" | "withheld"> &
+      Rows & { readonly filters: Filters },
   ): Promise<PageReply> {
-    const { rows, spans, filters, ...facts } = page;
+    const { rows, asked = rows.length, spans, filters, stop, ...facts } = page;
     const texts = spans ? withVendors(rows, reply.raw.body, spans) : undefined;
     const balance = amountAt(call.reply?.balance, reply.told);
-    const declared = declaredPrice(call, rows.length);
+    const declared = declaredPrice(call, asked);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
     const inBalance = told ?? (await this.#inBalance(declared, balance));
     const charged = inBalance ?? declared;
@@ -525,15 +563,17 @@ class DialectClient implements VendorClient {
 
     const stray = strayIn(this.#file, filters, rows);
     if (stray !== undefined) this.#tell([stray.field], false);
+    const forNobody =
+      asked === 0 && charged > declared && dearNobody(this.#file, charged, declared);
     return {
       ...facts,
-      body: envelope(texts ?? textOf(rows), charged, balance),
+      body: envelope(texts ?? textOf(rows), charged, balance, stop && reply.told.body),
       meta: this.#meta(reply, charged, balance),
       isCut: false,
       replayed: false,
       exact: true,
       price: { declared, told: inBalance },
-      stop: stray && strange(this.#file, stray),
+      stop: stop ?? (stray ? strange(this.#file, stray) : forNobody || undefined),
     };
   }
 
@@ -608,7 +648,7 @@ class DialectClient implements VendorClient {
     if (company === undefined) throw this.#cannot("look companies up");
     const reply = await this.#send(company, { [by]: value }, { paid: true, signal });
     return this.#pageOf(reply, company, {
-      rows: this.#rowsOf(reply, company),
+      ...this.#rowsOf(reply, company, 1),
       filters: {},
       nextCursor: null,
       total: undefined,
@@ -680,6 +720,8 @@ class DialectClient implements VendorClient {
   }
 }
 
+const isNoRecord = (value: JsonValue): boolean => !isObject(value);
+
 const firstOf = ({ pages }: VendorCall): number => pages?.first ?? 1;
 
 const totalIn = ({ told }: VendorReply, { reply }: VendorCall): number | undefined =>
@@ -713,15 +755,32 @@ function queryOf(fields: unknown): URLSearchParams {
 const textOf = (rows: readonly JsonRecord[]): Buffer =>
   Buffer.from(rows.map((row) => stringifyExact(row)).join(","));
 
-/** The page of the contract that a reply amounts to. */
-function envelope(rows: Buffer, used: Credits, remaining: Credits | undefined): Buffer {
-  const tail = remaining === undefined ? "" : `,"credits_remaining":${formatCredits(remaining)}`;
+/** The page of the contract that a reply amounts to. @param whole what came, of which no row is */
+function envelope(
+  rows: Buffer,
+  used: Credits,
+  remaining: Credits | undefined,
+  whole?: JsonValue,
+): Buffer {
+  const kept = whole === undefined ? "" : `,"vendor_reply":${stringifyExact(whole)}`;
+  const balance = remaining === undefined ? "" : `,"credits_remaining":${formatCredits(remaining)}`;
+  const tail = `${balance}${kept}`;
   return Buffer.concat([
     Buffer.from('{"status":true,"detail":[],"result":['),
     rows,
     Buffer.from(`],"credits_used":${formatCredits(used)}${tail}}`),
   ]);
 }
+
+const dearNobody = ({ name }: DialectFile, charged: Credits, declared: Credits): CliError =>
+  new CliError({
+    code: "price_moved",
+    category: "incomplete",
+    message:
+      `${name} charged ${creditsText(charged)} for a call that brought nobody, ` +
+      `which by its file costs ${creditsText(declared)}`,
+    hint: `"none" of the price says in the file what nobody costs`,
+  });
 
 const strange = (
   { name }: DialectFile,

@@ -1,9 +1,10 @@
 // Tested by test/unit/engine/dialect/meanings.test.ts.
 import { type Credits, credits, parseCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
-import { harmlessLine } from "../../shared/contract/text.ts";
+import { echo, harmlessLine, isObject } from "../../shared/contract/text.ts";
 import { placed, type VendorBody } from "../../shared/dialect/holes.ts";
 import type { DialectFile, Meaning, VendorCall } from "../../shared/dialect/shape.ts";
-import { type JsonValue, parseExact } from "../../shared/rows/values.ts";
+import { CliError } from "../../shared/errors.ts";
+import { type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "../client/rate-limit.ts";
 import type { RawReply } from "../client/wire.ts";
@@ -75,6 +76,29 @@ export function failureIn(
     // Its meaning is declared, and what means no is not charged; a fault may have been.
     exact: is !== "busy",
     creditsRemaining: amountAt(call.reply?.balance, told),
+  });
+}
+
+/** A whole reply that is not like its file says, with both sides: it would come so again. */
+export function notAsDeclared(
+  { name }: DialectFile,
+  { told }: VendorReply,
+  { place = "", is }: { readonly place: string | undefined; readonly is: string },
+): CliError {
+  const found = placed(place, told);
+
+  const { body } = told;
+  const there = isObject(body) ? Object.keys(body).join(", ") : stringifyExact(body ?? null);
+  const stands =
+    found === undefined
+      ? `nothing stands there, beside ${echo(there)}`
+      : `there is ${echo(stringifyExact(found))}`;
+
+  return new CliError({
+    code: "not_as_declared",
+    category: "incomplete",
+    message: `${name} answers otherwise than its file says: ${is} at "${echo(place)}"; ${stands}`,
+    hint: `what came is kept; where it stands is said by "reply" in the file`,
   });
 }
 

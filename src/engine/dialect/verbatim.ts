@@ -24,6 +24,13 @@ export function itemsAt(body: Buffer, place: string): readonly Span[] | undefine
   return itemsIn(body, skipSpace(body, 0), place === "" ? [] : place.split("."))?.spans;
 }
 
+/** The reply itself, where it is one object. */
+export function wholeAt(body: Buffer): readonly Span[] | undefined {
+  const start = skipSpace(body, 0);
+  const isObject = isUtf8(body) && body[start] === OPEN_OBJECT;
+  return isObject ? [[start, skipValue(body, start)]] : undefined;
+}
+
 interface Items {
   readonly spans: readonly Span[];
   /** Behind the list. */

@@ -267,6 +267,7 @@ const SPOILT = new Set([
   "impossible_charge",
   "page_too_long",
   "not_as_filtered",
+  "not_as_declared",
   "drawn_short",
   "unreadable_page",
   PAGE_TWICE,

@@ -59,6 +59,8 @@ export interface Quote {
   /** What `rows` would be without a cap; undefined: nothing else bounds them. */
   readonly rowsUncapped: number | undefined;
   readonly kept: number;
+  /** The most rows that are written: with those that are owned, where they are wanted. */
+  readonly written: number;
   readonly bound: Bound;
   readonly unitPrice: Credits;
   /** Rows that one price pays for; undefined: a row. */
@@ -174,6 +176,7 @@ export function makeQuote(input: QuoteInput): Quote {
   return {
     matches,
     rows,
+    written: rows,
     rowsIfNothingLost: Math.max(rows, inPages(lossless)),
     rowsUncapped: Number.isFinite(rowsUncapped) ? rowsUncapped : undefined,
     kept: spent.rows,

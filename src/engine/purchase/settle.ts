@@ -161,7 +161,7 @@ export class Settlement {
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
 
     const { declared = ZERO, told = declared } = price ?? {};
-    if (told < declared)
+    if (told >= ZERO && told < declared)
       this.#sayOnce(
         `the vendor charged ${creditsText(told)} for what its file says costs ` +
           `${creditsText(declared)}; booked as it was charged`,

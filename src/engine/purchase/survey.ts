@@ -50,6 +50,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
 
   const quote: Quote = {
     ...best,
+    written: base.options.join?.rows.length ?? rowsWritten(inquiry.target, { ...best, share }),
     overlap: offer.overlap ?? 0,
     apart: rowsApart(inquiry.target, share, Math.max(best.kept, earlier?.stock ?? 0)),
     share: isNarrow || share === undefined ? share : { ...share, divide: undefined },
@@ -62,7 +63,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     if (isBegunAnew(run, quote, base, share)) return await survey(base, undefined);
   }
 
-  await checkRoom(base.options, rowsOf(inquiry, quote));
+  await checkRoom(base.options, quote.written);
   return {
     inquiry,
     offer,
@@ -187,11 +188,8 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   );
   const { datasetVersion: told = null } = quote;
   const datasetVersion = told === null ? null : (account.datasetVersion ?? told);
-  await agreeTo({ ...quote, datasetVersion }, inquiry, { rows: rowsOf(inquiry, quote), said });
+  await agreeTo({ ...quote, datasetVersion }, inquiry, { rows: quote.written, said });
 }
-
-const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>
-  options.join?.rows.length ?? rowsWritten(target, quote);
 
 const mostOf = ({ matches }: Offer): number => matches ?? Number.POSITIVE_INFINITY;
 

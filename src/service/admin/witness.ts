@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
-import { syncPath } from "../../dataset/layout.ts";
-import { ifMissing } from "../../shared/folder.ts";
+import { readFile, writeFile } from "node:fs/promises";
+import { ifMissing, replaceFile } from "../../shared/folder.ts";
 import { chainEnds, endsOf, lackedOf } from "../ledger/chain/check.ts";
 import { type ChainEnds, type LedgerEnds, runStatement, type Steps } from "../ledger/database.ts";
 import { OlderLedgerError } from "../ledger/errors.ts";
@@ -29,10 +28,7 @@ async function signHead(file: string, ends: LedgerEnds, now: () => number): Prom
   const head = { at: new Date(now()).toISOString(), head: of, entry, act };
   await makeKey(file);
   const signed = { ...head, signature: signatureOf(head, await keyOf(file)) };
-  const draft = `${file}.${process.pid}.part`;
-  await writeFile(draft, `${JSON.stringify(signed)}\n`, { mode: 0o600 });
-  await syncPath(draft);
-  await rename(draft, file);
+  replaceFile(file, `${JSON.stringify(signed)}\n`);
   return signed;
 }
 

@@ -6,15 +6,13 @@ import {
   openSync,
   readFileSync,
   readSync,
-  renameSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { syncFolder } from "../../shared/folder.ts";
+import { replaceFile, syncFolder } from "../../shared/folder.ts";
 import { resultCode, SQLITE_BUSY, StoreUnavailableError } from "./errors.ts";
 
 /*
@@ -62,15 +60,7 @@ function readWhole(handle: number, buffer: Buffer, position: number): number {
 export function seal(path: string, file: number): void {
   const lines = [TITLE, ...digestsOf(path, file)];
   const text = `${lines.join("\n")}\n`;
-  const draft = `${sealOf(path)}.new`;
-  rmSync(draft, { force: true });
-  writeFileSync(draft, `${text}${hash("sha256", text, "base64url")}\n`, {
-    mode: 0o600,
-    flag: "wx",
-    flush: true,
-  });
-  renameSync(draft, sealOf(path));
-  syncFolder(dirname(path));
+  replaceFile(sealOf(path), `${text}${hash("sha256", text, "base64url")}\n`);
 }
 
 /**

@@ -72,7 +72,7 @@ export interface VendorBody {
 }
 
 const HEADER = "header:";
-const STEP = /^([^[\]]*)((?:\[[^[\]]*\])*)$/;
+const STEP = /^([^[\]]*)((?:\[(?:\d+|[^[\]=]+=[^[\]]*)\])*)$/;
 
 /** A member, or of a list the item at an index, or the first whose member is written so. */
 type Step = string | number | { readonly name: string; readonly wanted: string };

@@ -14,7 +14,7 @@ import {
 } from "../document.ts";
 import type { JsonSchema } from "../schema/build.ts";
 import { holesOf, isPlace } from "./holes.ts";
-import { type DialectFile, dialectShape } from "./shape.ts";
+import { countingOf, type DialectFile, dialectShape, type VendorCall } from "./shape.ts";
 
 const AS_DIALECT = {
   hint: "docs/reference/dialects.md has every member; headcount connections dialects lists files that are right",
@@ -66,6 +66,8 @@ interface Schema extends JsonSchema {
   readonly required?: readonly string[];
   readonly additionalProperties?: Schema | false;
   readonly items?: Schema;
+  readonly minimum?: number;
+  readonly maximum?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly pattern?: string;
@@ -143,7 +145,12 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
   }
   if (only !== undefined && value !== only) return `is ${String(only)}, not ${echo(value)}`;
   if (!accepts(schema, node)) return `is ${schema.type}, not ${TYPES[node.type] ?? "that"}`;
-  if (schema.type === "integer" && !Number.isSafeInteger(value)) return "is a whole number";
+
+  const { minimum = -Infinity, maximum = Infinity } = schema;
+  const bounds = schema.minimum === undefined ? "" : ` of ${minimum} to ${maximum}`;
+  const isWithin = Number(value) >= minimum && Number(value) <= maximum;
+  if (schema.type === "integer" && !(Number.isSafeInteger(value) && isWithin))
+    return `is a whole number${bounds}, not ${echo(value)}`;
   if (pattern !== undefined && !new RegExp(pattern).test(String(value)))
     return `is not "${echo(value)}": it is as ${pattern} says`;
   if (node.type !== "Array") return undefined;
@@ -164,7 +171,6 @@ const COMPANY_HOLES = ["domain", "company_network_url", "name", "id"];
 const HOLES: Readonly<Record<string, readonly string[]>> = {
   search: PAGING,
   count: PAGING,
-  employees: [...PAGING, ...COMPANY_HOLES],
   read: ["id", "ids"],
   company: COMPANY_HOLES,
   identify: COMPANY_HOLES,
@@ -184,6 +190,9 @@ function problemsOf(file: DialectFile): Fault[] {
     const path = ["together", index];
     for (const key of of) if (!isFilterKey(key)) add([...path, "of"], unknownFilter(key));
     checkValued(file, filter, path, [...of, "value", "values", "each"], add);
+    const left = of.filter((key, at) => of.indexOf(key) < at || !holesOf(filter.as).includes(key));
+    for (const key of left)
+      add([...path, "as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
     const lonely = of.map((key) => file.filters[key]?.alone).filter((name) => name !== undefined);
     if (new Set(lonely).size < lonely.length && filter.alone === undefined)
       add(
@@ -192,6 +201,10 @@ function problemsOf(file: DialectFile): Fault[] {
       );
   }
 
+  if (file.or !== undefined && !holesOf(file.or).includes("each")) add(["or"], nothingAsks("each"));
+  checkHeaders(file.headers, ["headers"], add);
+  checkWords(file, add);
+  checkMeans(file, add);
   checkCalls(file, add);
   const { company } = file.calls;
   const path = ["calls", "company", "record"];
@@ -229,8 +242,48 @@ function checkValued(
     add(path, 'it has neither "one" nor "any": nothing would be sent for it');
   if (filter.words !== undefined && !Object.hasOwn(words, filter.words))
     add([...path, "words"], `"words" has no list "${echo(filter.words)}"`);
+
   for (const part of ["one", "any", "as"] as const)
     checkHoles(filter[part], holes, [...path, part], add);
+  for (const [part, hole] of [
+    ["one", "value"],
+    ["any", "values"],
+  ] as const)
+    if (filter[part] !== undefined && !holesOf(filter[part]).includes(hole))
+      add([...path, part], nothingAsks(hole));
+  if (filter.as !== undefined && holesOf(filter.as).length === 0)
+    add([...path, "as"], nothingAsks("value"));
+}
+
+/** What is sent would be the same, whoever is asked for. */
+const nothingAsks = (hole: string): string =>
+  `nothing holds "@${hole}": the same would be sent, whatever is asked for`;
+
+const TOKEN = /^[!#$%&'*+.^`|~\w-]+$/;
+const OF_THE_WIRE = /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect)$/i;
+
+function checkHeaders(headers: Readonly<Record<string, string>>, path: Path, add: Add): void {
+  for (const [name, value] of Object.entries(headers))
+    if (!TOKEN.test(name) || OF_THE_WIRE.test(name) || !/^[\x20-\x7e]*$/.test(value))
+      add([...path, name], `"${echo(name)}: ${echo(value)}" is no header that a file can send`);
+}
+
+function checkWords({ words = {} }: DialectFile, add: Add): void {
+  for (const [name, table] of Object.entries(words))
+    for (const [word, theirs] of Object.entries(table))
+      if ((typeof theirs === "boolean") !== (word === "open"))
+        add(["words", name, word], `"open" is true or false, and every other word a text or null`);
+}
+
+function checkMeans({ means }: DialectFile, add: Add): void {
+  for (const [index, { status, text, at, ...rest }] of means.entries()) {
+    const path = ["means", index];
+    if ((status ?? text ?? at) === undefined)
+      add(path, 'it fits every reply: it needs "status", "text" or "at"');
+    if ((at === undefined) !== (rest.equals === undefined))
+      add(path, '"at" and "equals" are there together, or neither is');
+    if (at !== undefined && !isPlace(at)) add([...path, "at"], `"${echo(at)}" names no place`);
+  }
 }
 
 function checkHoles(template: unknown, known: readonly string[], path: Path, add: Add): void {
@@ -239,12 +292,45 @@ function checkHoles(template: unknown, known: readonly string[], path: Path, add
     add(path, `nothing fills "${echo(hole)}" here; there is: ${known.join(", ") || "nothing"}`);
 }
 
-function checkCalls({ calls }: DialectFile, add: Add): void {
+/** Of each list one hole has to be in a call: else it would be the same whatever is asked for. */
+function neededIn(name: string, { most = 1, pages }: VendorCall): readonly (readonly string[])[] {
+  if (name === "count") return [["filters"]];
+  if (name !== "search") return [most > 1 ? ["ids"] : (HOLES[name] ?? [])];
+  const [least, largest] = pages?.size ?? [];
+  return [["filters"], [pages?.by ?? "filters"], [least === largest ? "filters" : "rows"]];
+}
+
+const PLACES: Readonly<Record<string, keyof NonNullable<VendorCall["reply"]>>> = {
+  search: "rows",
+  count: "total",
+  account: "balance",
+};
+
+function checkCalls(file: DialectFile, add: Add): void {
+  const { calls } = file;
   for (const [name, call] of Object.entries(calls)) {
     const path = ["calls", name];
     if (call === undefined || "use" in call) continue;
-    const { path: address, query, body, price, pages, reply = {} } = call;
+    const { method, path: address, query, body, price, pages, reply = {}, headers = {} } = call;
+    const holes = holesOf([address, query, body]);
     checkHoles([address, query, body], HOLES[name] ?? [], path, add);
+    checkHeaders(headers, [...path, "headers"], add);
+    for (const some of neededIn(name, call))
+      if (some.length > 0 && !some.some((hole) => holes.includes(hole)))
+        add(path, nothingAsks(some.join('" or "@')));
+
+    const place = PLACES[name];
+    if (place !== undefined && reply[place] === undefined)
+      add([...path, "reply"], `"reply" does not say where "${place}" stands`);
+    if (method === "GET" && body !== undefined) add([...path, "body"], "a GET has no body");
+    const { per = "row", rows } = price ?? {};
+    const isBought = name === "search" || name === "read";
+    if (isBought && (per === "call" || (per === "match" && name === "search")))
+      add([...path, "price", "per"], "people cost by row, request or started");
+    if ((per === "started") !== (rows !== undefined))
+      add([...path, "price"], '"started" and "rows", how many it begins, are there together');
+    const [least = 1, most = 1] = pages?.size ?? [];
+    if (least > most) add([...path, "pages", "size"], "the least comes first, then the most");
 
     const isFree = name === "account" || name === "key" || name === "identify";
     if (price === undefined && !isFree) add(path, `"${name}" has no "price": nothing is guessed`);
@@ -257,6 +343,20 @@ function checkCalls({ calls }: DialectFile, add: Add): void {
 
   if (calls.search.gives === "ids" && calls.read === undefined)
     add(["calls", "search"], 'a search that gives ids needs a call "read" that gives people');
+  if (calls.search.gives !== "ids" && calls.read !== undefined)
+    add(["calls", "read"], 'people are read by ids of a search that "gives": "ids", and none does');
+  checkCounting(file, add);
+}
+
+function checkCounting(file: DialectFile, add: Add): void {
+  const counting = countingOf(file);
+  if (counting?.call !== file.calls.search) return;
+  const { pages, reply } = counting.call;
+  const [least = 1, most = 1] = pages?.size ?? [];
+  if (reply?.total === undefined)
+    add(["calls", "search", "reply"], '"reply" does not say where "total" stands, which counts');
+  if (counting.rows < least || counting.rows > most)
+    add(["calls", "count", "rows"], `a page of a search has ${least} to ${most} rows`);
 }
 
 interface Mapped {
@@ -274,7 +374,8 @@ function checkRecord(
     if (!fields.includes(field))
       add([...path, field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
     const { at, words: list } = typeof from === "string" ? { at: from, words: undefined } : from;
-    if (!isPlace(at)) add([...path, field], `"${echo(at)}" names no place`);
+    if (!isPlace(at) || at.includes("header:"))
+      add([...path, field], `"${echo(at)}" names no place in a row`);
     if (list !== undefined && !Object.hasOwn(words, list))
       add([...path, field], `"words" has no list "${echo(list)}"`);
   }

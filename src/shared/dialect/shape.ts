@@ -18,9 +18,9 @@ import {
 
 /** What a file of a vendor may say: docs/reference/dialects.md. Every member of it is there. */
 
-const several = some(text, list(text));
+const several = some(text, list(text, { minItems: 1 }));
 const say = object({ say: several, wider: optional(flag) });
-const tables = map(map(some(text, list(text), nothing, flag, say)));
+const tables = map(map(some(text, list(text, { minItems: 1 }), nothing, flag, say)));
 const expressions = map(anything);
 
 const valued = {
@@ -34,16 +34,16 @@ const valued = {
 const filter = object({ ...valued, as: optional(text), parts: optional(flag) });
 const together = object({ ...valued, of: list(text, { minItems: 2 }), as: text });
 
-const day = more(text, { pattern: "^\\d{4}-\\d\\d-\\d\\d$" });
+const atLeastOne = more(integer, { minimum: 1, maximum: 1_000_000 });
+const day = more(text, { pattern: "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$" });
 const amount = more(text, { pattern: "^\\d{1,9}(\\.\\d{1,6})?$" });
 const price = object({
   per: one("row", "request", "started", "match", "call"),
   credits: amount,
-  rows: optional(integer),
+  rows: optional(atLeastOne),
   none: optional(amount),
   least: optional(amount),
-  again: optional(text),
-  meter: optional(text),
+  again: optional(more(text, { pattern: "^(paid|free|free for \\d+ days)$" })),
   read: optional(day),
 });
 
@@ -58,17 +58,17 @@ const reply = object({
 });
 const pages = object({
   by: one("page", "offset", "cursor"),
-  first: optional(integer),
-  size: list(integer, { minItems: 2, maxItems: 2 }),
+  first: optional(more(integer, { minimum: 0, maximum: 1 })),
+  size: list(atLeastOne, { minItems: 2, maxItems: 2 }),
   one_size: optional(flag),
-  depth: optional(integer),
-  end: optional(list(text)),
+  depth: optional(atLeastOne),
+  end: optional(list(one("short", "none", "no next"))),
 });
 
 const record = map(some(text, object({ at: text, words: optional(text), join: optional(text) })));
 const request = {
   method: one("GET", "POST"),
-  path: more(text, { pattern: "^/" }),
+  path: more(text, { pattern: "^/(?![/\\\\])[^?#]*$" }),
   headers: optional(map(text)),
   query: optional(map(anything)),
   body: optional(anything),
@@ -76,7 +76,7 @@ const request = {
 const call = object({
   ...request,
   gives: optional(one("ids")),
-  most: optional(integer),
+  most: optional(atLeastOne),
   each: optional(expressions),
   reply: optional(reply),
   pages: optional(pages),
@@ -85,12 +85,13 @@ const call = object({
 });
 const counting = object({
   use: one("search"),
-  rows: integer,
+  rows: atLeastOne,
   keep: optional(flag),
 });
 
+const status = more(integer, { minimum: 100, maximum: 599 });
 const meaning = object({
-  status: optional(some(integer, list(integer))),
+  status: optional(some(status, list(status, { minItems: 1 }))),
   text: optional(text),
   at: optional(text),
   equals: optional(anything),
@@ -116,14 +117,13 @@ export const dialectShape = object({
     read: optional(call),
     company: optional(call),
     identify: optional(call),
-    employees: optional(call),
     account: optional(call),
     key: optional(call),
   }),
   means: list(meaning),
-  limits: optional(object({ per_minute: optional(integer) })),
+  limits: optional(object({ per_minute: optional(atLeastOne) })),
   record,
-  ids: optional(object({ lasting: optional(flag), shared: optional(list(text)) })),
+  ids: optional(object({ lasting: optional(flag) })),
 });
 
 /** How a vendor is asked, what it charges and what its rows mean. */

@@ -129,8 +129,14 @@ export function headerAt(
 
   const wide = heads.filter(({ cells }) => cells.length >= size);
   const first = wide.find(({ filled, known }) => filled * 2 > size || known > 0);
-  const named = wide.find(({ filled, known }) => known > 1 && known * 2 >= filled);
-  return (first?.known === 0 ? (named ?? first) : first)?.at ?? 0;
+  const isNamed = ({ filled, known }: (typeof heads)[number]) => known > 1 && known * 2 >= filled;
+  const named = wide.find(isNamed);
+  if (first === undefined) return 0;
+  // A row of groups, whose cells were merged, stands above the names of more columns.
+  const below = wide.find(({ at }) => at === first.at + 1);
+  const groups = new Set(first.cells.filter((cell) => cell !== "")).size;
+  if (groups < size && below && isNamed(below) && below.known > groups) return below.at;
+  return (first.known === 0 ? (named ?? first) : first).at;
 }
 
 /** What stands above or below a list rather than in it. */

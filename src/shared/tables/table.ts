@@ -282,7 +282,12 @@ function assembled(
   const header = first.cells.map((cell) => cell.trim());
   const isList = header.length === 1 && !isHeading(header[0] ?? "");
   const below = isList ? records.length : footerFrom(records, top);
-  const data = records.slice(isList ? top : top + 1, below);
+  // Pages that were put behind each other have each its header.
+  const isHeader = ({ cells }: Line): boolean =>
+    !isList &&
+    cells.length === header.length &&
+    cells.every((cell, at) => cell.trim() === header[at]);
+  const data = records.slice(top, below).filter((record) => !isHeader(record));
 
   return {
     columns: uniqueNames(isList ? ["value"] : header, width),

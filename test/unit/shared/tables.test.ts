@@ -76,6 +76,15 @@ const LAYOUTS: readonly (readonly [layout: string, file: string | Buffer])[] = [
   ],
   ["a title above a list", `My accounts\nWebsite\n${A}\n${B}\n`],
   ["a title above semicolons", `Konten, Stand 2026\n\nName;Website\nAcme;${A}\nBeta;${B}\n`],
+  [
+    "a row of groups above the names",
+    `Company,,Contact,\nName,Website,Name,Mail\nAcme,${A},Ada,a@x.example\nBeta,${B},Eve,e@x.example\n`,
+  ],
+  [
+    "groups that are said of each column",
+    `Account,Account,Person,Person\nName,Website,First,Mail\nAcme,${A},Ada,a@x.example\nBeta,${B},Eve,e@x.example\n`,
+  ],
+  ["two pages, each with its header", `Name,Company\nAcme,${A}\nName,Company\nBeta,${B}\n`],
   // Below it
   ["a total", `Name,Website\nAcme,${A}\nBeta,${B}\n\nTotal: 2\n`],
   [

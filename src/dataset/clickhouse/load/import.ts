@@ -92,7 +92,7 @@ export async function loadIntoClickHouse(
     try {
       if (!state.isWhole) {
         await load.send();
-        await keepLoad(folder, { ...state, isWhole: true });
+        keepLoad(folder, { ...state, isWhole: true });
       }
       await load.publish();
     } catch (error) {
@@ -145,7 +145,7 @@ async function make(
   const sizes = await writePieces(room, connected.dialect.rows, folder, pieceRows);
   // A version is part of the names of tables.
   const report = { ...source.report(), version: source.version.replace(/\W/g, "_") };
-  return await keepLoad(folder, { ...sizes, fingerprint, report, isWhole: false });
+  return keepLoad(folder, { ...sizes, fingerprint, report, isWhole: false });
 }
 
 const hiddenFrom = ({ datasetDir, suppression = suppressionDir(datasetDir) }: BuildOptions) =>

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../../../shared/folder.ts";
 import type { ImportReport } from "../../build/import.ts";
 import type { LoadSizes } from "./pieces.ts";
 
@@ -22,10 +23,8 @@ export async function readLoad(folder: string): Promise<LoadState | undefined> {
   }
 }
 
-export async function keepLoad(folder: string, state: LoadState): Promise<LoadState> {
-  const draft = join(folder, `${NAME}.new`);
-  await writeFile(draft, JSON.stringify(state), { mode: 0o600, flush: true });
-  await rename(draft, join(folder, NAME));
+export function keepLoad(folder: string, state: LoadState): LoadState {
+  replaceFile(join(folder, NAME), JSON.stringify(state));
   return state;
 }
 

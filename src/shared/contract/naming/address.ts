@@ -39,6 +39,14 @@ const SHARED = new Set(
       "yelp.com youtu.be youtube.com",
   ),
 );
+/** Hosts of mailboxes and nothing else: who has one there works elsewhere. */
+export const MAILBOXES: ReadonlySet<string> = new Set(
+  words(
+    "gmail.com googlemail.com gmx.at gmx.ch gmx.com gmx.de gmx.net hotmail.co.uk hotmail.com " +
+      "hotmail.de hotmail.es hotmail.fr hotmail.it icloud.com live.com mac.com me.com msn.com " +
+      "outlook.com outlook.de protonmail.com rocketmail.com ymail.com",
+  ),
+);
 /** What a network puts before the path of a profile, on phones and in mails. */
 const DETOURS = new Set(["mwlite", "comm", "m", "mobile"]);
 

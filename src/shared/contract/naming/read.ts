@@ -5,6 +5,7 @@ import {
   addressIn,
   canonicalAddress,
   canonicalDomain,
+  MAILBOXES,
   type Networks,
   unwrapped,
   WWW,
@@ -74,6 +75,7 @@ export function read(text: string, learned?: Networks): Reading {
   const domain = canonicalDomain(plain);
   if (domain === undefined) return hostless(plain, host, path);
   if (place.isNetwork) return unknown(`a page at ${host}, and no profile there`);
+  if (MAILBOXES.has(domain)) return unknown(`a host of mailboxes, and no company's own`);
   return { is: "domain", value: domain, path };
 }
 

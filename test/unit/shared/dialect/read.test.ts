@@ -67,9 +67,90 @@ test.each([
   expect(said[0]).toMatch(/^mine\.json:\d+:\d+: /);
 });
 
+const { search } = FILE.calls;
+const { level } = FILE.words;
+const READ = {
+  method: "GET",
+  path: "/people/{id}",
+  reply: { row: "" },
+  price: { per: "row", credits: "1" },
+};
+const ofSearch = (change: object): object => ({ calls: { search: { ...search, ...change } } });
+const ofFilter = (filter: object): object => ({ filters: { country: filter } });
+const withCall = (calls: object): object => ({ calls: { search, ...calls } });
+
+// Each of these was taken, and would have bought somebody else, the same page for ever, or nothing.
+test.each<[object, string]>([
+  [ofSearch({ body: { size: "@rows", after: "@cursor" } }), 'nothing holds "@filters"'],
+  [ofSearch({ body: { "*": "@filters", after: "@cursor" } }), 'nothing holds "@rows"'],
+  [ofSearch({ body: { "*": "@filters", size: "@rows" } }), 'nothing holds "@cursor"'],
+  [ofSearch({ pages: { by: "page", size: [1, 10] } }), 'nothing holds "@page"'],
+  [ofSearch({ pages: { by: "cursor", size: [10, 1] } }), "the least comes first"],
+  [ofSearch({ pages: { by: "cursor", size: [0, 10] } }), "a whole number of 1 to"],
+  [ofSearch({ pages: { by: "cursor", size: [1, 10], first: 5 } }), "a whole number of 0 to 1"],
+  [ofSearch({ pages: { by: "cursor", size: [1, 10], end: ["never"] } }), "one of short, none"],
+  [ofSearch({ path: "//other.example/search" }), "it is as"],
+  [ofSearch({ path: "/search?size=5" }), "it is as"],
+  [ofSearch({ method: "GET" }), "a GET has no body"],
+  [ofSearch({ reply: { next: "next" } }), 'does not say where "rows" stands'],
+  [ofSearch({ price: { per: "started", credits: "1" } }), '"started" and "rows"'],
+  [ofSearch({ price: { per: "row", credits: "1", rows: 25 } }), '"started" and "rows"'],
+  [ofSearch({ price: { per: "call", credits: "1" } }), "people cost by row, request"],
+  [ofSearch({ price: { per: "match", credits: "1" } }), "people cost by row, request"],
+  [ofSearch({ price: { per: "row", credits: "1", again: "now and then" } }), "it is as"],
+  [ofSearch({ headers: { Host: "other.example" } }), "is no header that a file can send"],
+  [{ headers: { key: "{key}\r\nX: y" } }, "is no header that a file can send"],
+  [{ headers: { "the key": "{key}" } }, "is no header that a file can send"],
+  [ofFilter({ one: { country: "germany" } }), 'nothing holds "@value"'],
+  [ofFilter({ any: { country: "@value" } }), 'nothing holds "@values"'],
+  [ofFilter({ one: { country: "@value" }, as: "Germany" }), 'nothing holds "@value"'],
+  [{ or: { any: [] } }, 'nothing holds "@each"'],
+  [
+    { together: [{ of: ["state", "country"], as: "{state}", any: { place: "@values" } }] },
+    '"as" needs {country} once',
+  ],
+  [withCall({ read: READ }), "people are read by ids of a search"],
+  [
+    { calls: { search: { ...search, gives: "ids" }, read: { ...READ, path: "/people" } } },
+    'nothing holds "@id" or "@ids"',
+  ],
+  [
+    { calls: { search: { ...search, gives: "ids" }, read: { ...READ, most: 10 } } },
+    'nothing holds "@ids"',
+  ],
+  [withCall({ count: { use: "search", rows: 1 } }), 'where "total" stands, which counts'],
+  [
+    {
+      calls: {
+        search: { ...search, reply: { ...search.reply, total: "n" } },
+        count: { use: "search", rows: 99 },
+      },
+    },
+    "a page of a search has 1 to 10 rows",
+  ],
+  [
+    withCall({ count: { ...READ, path: "/count", reply: { total: "n" } } }),
+    'nothing holds "@filters"',
+  ],
+  [withCall({ account: { method: "GET", path: "/me" } }), 'does not say where "balance" stands'],
+  [withCall({ company: { ...READ, path: "/company" } }), 'nothing holds "@domain" or'],
+  [{ means: [{ is: "ok" }] }, "it fits every reply"],
+  [{ means: [{ status: 200, equals: 1, is: "none" }] }, '"at" and "equals" are there together'],
+  [{ means: [{ status: 999, is: "none" }] }, "a whole number of 100 to 599"],
+  [{ words: { level: { ...level, vp: true } } }, '"open" is true or false'],
+  [{ words: { level: { ...level, open: "yes" } } }, '"open" is true or false'],
+  [{ words: { level: { vp: [] } } }, "has 0 items"],
+  [{ record: { id: "id", name: "jobs[x].name" } }, "names no place in a row"],
+  [{ record: { id: "id", name: "header:x-name" } }, "names no place in a row"],
+])("%j is refused with its place and the rule", async (change, why) => {
+  const said = await refusalOf(JSON.stringify({ ...FILE, ...change }, null, 1));
+  expect(said.join("\n")).toContain(why);
+  expect(said[0]).toMatch(/^mine\.json:\d+:\d+: /);
+});
+
 test("a price that is missing is refused, and said where the call stands", async () => {
-  const { price: _, ...search } = FILE.calls.search;
-  const lines = JSON.stringify({ ...FILE, calls: { search } }, null, 1);
+  const { price: _, ...unpriced } = search;
+  const lines = JSON.stringify({ ...FILE, calls: { search: unpriced } }, null, 1);
   const at = lines.split("\n").findIndex((line) => line.includes('"search"')) + 1;
   expect(await refusalOf(lines)).toEqual([
     `mine.json:${at}:13: "search" has no "price": nothing is guessed`,

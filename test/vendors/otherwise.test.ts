@@ -1,0 +1,234 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { tempDir } from "../support/client.ts";
+import { userOfVendor } from "../support/vendor-user.ts";
+import { millionthsOf } from "../support/vendors/shared.ts";
+
+// A vendor of a few lines that answers whole and otherwise than its file says: it is asked once,
+// what came is kept, and both sides are named.
+
+interface Odd {
+  /** What stands in place of the rows of its one stage, which cost 1 each. */
+  readonly rows?: (rows: readonly object[]) => unknown;
+  readonly ids?: (ids: readonly string[]) => unknown;
+  /** What a read tells, which costs 2. */
+  readonly read?: (row: object) => unknown;
+  readonly total?: unknown;
+  /** How its text is spelled. */
+  readonly spelled?: (text: string) => string;
+}
+
+const PEOPLE = Array.from({ length: 6 }, (_, at) => ({ id: `v${at}`, country: "Germany" }));
+
+const FILE = {
+  dialect: 1,
+  name: "odd",
+  base: "https://odd.example",
+  headers: { key: "{key}" },
+  filters: { country: { any: { country: "@values" } } },
+  calls: {
+    search: {
+      method: "POST",
+      path: "/find",
+      body: { "*": "@filters", n: "@rows", at: "@cursor" },
+      reply: { rows: "rows", total: "total", next: "next", charged: "cost", balance: "left" },
+      pages: { by: "cursor", size: [1, 10] },
+      price: { per: "row", credits: "1" },
+    },
+    count: {
+      method: "POST",
+      path: "/count",
+      body: { "*": "@filters" },
+      reply: { total: "total" },
+      price: { per: "call", credits: "0" },
+    },
+  },
+  means: [{ status: 401, is: "key" }],
+  record: { id: "id", country: "country" },
+  ids: { lasting: true },
+};
+
+const BY_IDS = {
+  ...FILE,
+  calls: {
+    search: {
+      ...FILE.calls.search,
+      path: "/ids",
+      gives: "ids",
+      reply: { rows: "ids", total: "total", next: "next" },
+      price: { per: "request", credits: "0" },
+    },
+    read: {
+      method: "GET",
+      path: "/read/{id}",
+      reply: { row: "", balance: "header:x-left" },
+      price: { per: "row", credits: "2", none: "0" },
+    },
+    count: { use: "search", rows: 1 },
+  },
+};
+
+async function userOf(file: object, odd: Odd = {}) {
+  const book = { calls: [] as string[], charged: 0 };
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? "";
+    let text = "";
+    for await (const piece of request) text += String(piece);
+    const asked = text === "" ? {} : JSON.parse(text);
+    book.calls.push(path);
+
+    const found = String(asked.country ?? "").includes("zz") ? [] : PEOPLE;
+    const total = found.length === 0 ? 0 : (odd.total ?? found.length);
+    const at = Number(asked.at ?? 0);
+    const some = found.slice(at, at + (asked.n ?? 1));
+    const next = at + some.length < found.length ? String(at + some.length) : null;
+    let reply: unknown = { total };
+    if (path === "/find") {
+      book.charged += some.length;
+      const rows = odd.rows?.(some) ?? { rows: some };
+      reply = { ...rows, total, next, cost: some.length, left: 100 - book.charged };
+    } else if (path === "/ids") {
+      const ids = some.map(({ id }) => id);
+      reply = { ids: odd.ids?.(ids) ?? ids, total, next };
+    } else if (path.startsWith("/read/")) {
+      book.charged += 2;
+      const row = PEOPLE.find(({ id }) => path.endsWith(id)) ?? {};
+      reply = odd.read === undefined ? row : odd.read(row);
+    }
+    response.writeHead(200, { "x-left": String(100 - book.charged) });
+    const spelled = JSON.stringify(reply);
+    response.end(odd.spelled?.(spelled) ?? spelled);
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  onTestFinished(() => void server.close());
+
+  const path = join(tempDir("headcount-odd-"), "odd.json");
+  writeFileSync(path, JSON.stringify(file));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const vendor = { url, key: "k_0123456789abcdef" } as never;
+  const user = await userOfVendor(vendor, path);
+  expect(user.added.code, user.added.stderr).toBe(0);
+  return { ...user, book };
+}
+
+const BUY = "search -c v --country Germany -o o.ndjson --max-credits 20 --yes";
+const runIn = (text: string): string => /runs export (\S+)/.exec(text)?.[1] ?? "";
+
+test.each<[string, object, Odd, string, number]>([
+  [
+    "rows stand elsewhere",
+    FILE,
+    { rows: (rows) => ({ data: { items: rows } }) },
+    'a list of people at "rows"; nothing stands there, beside data, total',
+    1,
+  ],
+  [
+    "a record in place of a list",
+    FILE,
+    { rows: ([row]) => ({ rows: row }) },
+    'a list of people at "rows"; there is {"id":"v0"',
+    1,
+  ],
+  [
+    "an error that is a success",
+    FILE,
+    { rows: () => ({ error: "quota" }) },
+    'a list of people at "rows"; nothing stands there, beside error, total',
+    1,
+  ],
+  [
+    "a profile that is under another name",
+    {
+      ...BY_IDS,
+      calls: { ...BY_IDS.calls, read: { ...BY_IDS.calls.read, reply: { row: "who" } } },
+    },
+    {},
+    'a record at "who"; nothing stands there, beside id, country',
+    2,
+  ],
+  [
+    "a list in place of a profile",
+    BY_IDS,
+    { read: (row) => [row] },
+    'a record at ""; there is [{"id":"v0"',
+    2,
+  ],
+  [
+    "people that are texts",
+    FILE,
+    { rows: () => ({ rows: ["Ada"] }) },
+    'a list of people at "rows"; there is ["Ada"]',
+    1,
+  ],
+])("%s: paid for once, kept, and not asked for again", async (_, file, odd, says, charged) => {
+  const { run, spend, book } = await userOf(file, odd);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain(`odd answers otherwise than its file says: ${says}`);
+  expect(book.charged).toBe(charged);
+  expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
+
+  const calls = book.calls.length;
+  const again = await run(`resume ${runIn(ran.stderr)} --yes`);
+  expect(again.code, again.stderr).not.toBe(0);
+  expect(book.calls.length).toBe(calls);
+});
+
+test("what nobody costs is held against the file", async () => {
+  const { run, book } = await userOf(BY_IDS, { read: () => null });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain(
+    "odd charged 2 credits for a call that brought nobody, which by its",
+  );
+  // The first one is what the balance is known by.
+  expect(book.charged).toBe(4);
+});
+
+test("an id that is found twice is read once", async () => {
+  const { run, rows, book } = await userOf(BY_IDS, { ids: (ids) => [ids[0], ...ids] });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").length).toBe(6);
+  expect(book.charged).toBe(12);
+});
+
+test.each([
+  ["10000+", 'there is "10000+"'],
+  [-1, "there is -1"],
+  [{ value: 6, relation: "gte" }, 'there is {"value":6,"relation":"gte"}'],
+])("a total that is %j is no count, and is asked for once", async (total, says) => {
+  const { run, book } = await userOf(FILE, { total });
+  const ran = await run("count -c v --country Germany");
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain(
+    `odd answers otherwise than its file says: a whole number at "total"`,
+  );
+  expect(ran.stderr).toContain(says);
+  expect(book.calls).toEqual(["/count", "/count"]);
+});
+
+test("ids that are objects are named, and nothing is read", async () => {
+  const { run, book } = await userOf(BY_IDS, { ids: (ids) => ids.map((id) => ({ id })) });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain('a list of ids at "ids"; there is [{"id":"v0"}');
+  expect(book.charged).toBe(0);
+});
+
+test.each([
+  ["of a page", FILE],
+  ["of one read", BY_IDS],
+])("the vendor's own row %s is told with the digits and the order that it has", async (_, file) => {
+  const spelled = (text: string): string =>
+    text.replace(/"id":"(v\d)",/g, '"n" : 1.50,\n "big": 12345678901234567890, "id":"$1",');
+  const { run, dir } = await userOf(file, { spelled });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  const [first = ""] = readFileSync(join(dir, "o.ndjson"), "utf8").split("\n");
+  const wanted = '"vendor":{"n":1.50,"big":12345678901234567890,"id":"v0","country":"Germany"}';
+  expect(first.replace(/\s/g, "")).toContain(wanted);
+});
