@@ -3,8 +3,10 @@ import type { KeySource } from "../engine/connections/resolve.ts";
 import {
   CliError,
   type CliErrorInit,
+  type CodeOf,
   clauses,
   command,
+  type ErrorCategory,
   failed,
   type OwnCommand,
   option,
@@ -42,9 +44,9 @@ interface Answered extends CallSite {
   readonly refusedSizes?: readonly number[] | undefined;
 }
 
-const row = (
-  code: string,
-  category: CliErrorInit["category"],
+const row = <Category extends ErrorCategory>(
+  code: CodeOf<Category>,
+  category: Category,
   message: (answer: Answered) => Sentence,
   hint?: Sentence | ((answer: Answered) => Sentence),
 ) => ({ code, category, message, hint });

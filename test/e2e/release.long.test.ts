@@ -178,6 +178,7 @@ describe("npm run release", () => {
         "completions/headcount.bash",
         "completions/headcount.fish",
         "completions/headcount.ps1",
+        "completions/pages.json",
         "completions/tree.json",
         "dialects/apollo.json",
         "dialects/coresignal.json",
@@ -203,7 +204,7 @@ describe("npm run release", () => {
         files.filter((path) => /(?<!\.d)\.ts$|^test|^bench|\.map$|node_modules/.test(path)),
       ).toEqual([]);
       // As a release has it, 1.56 MB: beside others' tools each part has its own copy of zod.
-      expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1_620_000);
+      expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1_640_000);
       const manifest: object = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8"));
       expect(manifest).toMatchObject({
         dependencies: {},
