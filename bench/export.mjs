@@ -191,7 +191,7 @@ export async function measureMemory({ watched }, quick) {
         id: "E5",
         part: "ceiling",
         work,
-        target: { atMost: 180 },
+        target: { atMost: 105 },
         unit: "MB",
         value: Math.max(...peaks),
         ours: peaks,

@@ -37,11 +37,14 @@ function load() {
     };
     const builtIn = require(${JSON.stringify(NODE_SQLITE)}).nodeSqlite(check);
     if (builtIn) return builtIn;
-    // The optimizing compiler takes two thirds of a whole count on Node 20, and half of its memory.
-    require("node:v8").setFlagsFromString("--liftoff-only");
+    // The optimizing compiler takes two thirds of a whole count on Node 20, and half of its memory: it begins a thousand times later.
+    // What this Node begins with is set again at once: code that is kept for the next start (bin/code.js) is of a process's flags.
+    const begins = (budget) => require("node:v8").setFlagsFromString("--wasm-tiering-budget=" + budget);
+    begins(1_800_000_000);
     const code = require("node:zlib").brotliDecompressSync(require("node:fs").readFileSync(__dirname + "/sqlite.wasm.br"));
     const instantiateWasm = (imports, receive) => {
       const instance = new WebAssembly.Instance(new WebAssembly.Module(code), imports);
+      begins(1_800_000);
       receive(instance);
       return instance.exports;
     };
@@ -73,18 +76,34 @@ const onlyProxies = (root) => ({
 const PARSER = "node_modules/undici/lib/llhttp/llhttp-wasm.js";
 const PROXIES = "\0undici";
 
-/** Commander loads `node:child_process` for commands that are programs: a tenth of a whole `count`. */
-const noPrograms = {
-  name: "commander-without-programs",
+/** What a package loads at once, and few need: a tenth of a whole `count`, of its time (commander) and its memory (Fastify). */
+const FASTIFY_SERVER = /[\\/]fastify[\\/]lib[\\/]server\.js$/;
+const EAGER = [
+  {
+    file: /[\\/]commander[\\/]lib[\\/]command\.js$/,
+    as: "childProcess",
+    module: "child_process",
+    uses: ["spawn"],
+  },
+  { file: FASTIFY_SERVER, as: "https", module: "https", uses: ["createServer"] },
+  {
+    file: FASTIFY_SERVER,
+    as: "http2",
+    module: "http2",
+    uses: ["createServer", "createSecureServer"],
+  },
+  { file: FASTIFY_SERVER, as: "dns", module: "dns", uses: ["lookup"] },
+];
+const lazily = {
+  name: "loaded-where-used",
   transform(code, id) {
-    if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return undefined;
-    const eager = "const childProcess = require('node:child_process');";
-    if (!code.includes(eager))
-      throw new Error("commander loads node:child_process in another way than it did");
-    return code.replace(
-      eager,
-      "const childProcess = { get spawn() { return require('node:child_process').spawn; } };",
-    );
+    return EAGER.filter(({ file }) => file.test(id)).reduce((text, { as, module, uses }) => {
+      const eager = `const ${as} = require('node:${module}')`;
+      if (!text.includes(eager))
+        throw new Error(`${id} loads node:${module} in another way than it did`);
+      const later = uses.map((use) => `get ${use}() { return require('node:${module}').${use}; }`);
+      return text.replace(eager, `const ${as} = { ${later.join(", ")} }`);
+    }, code);
   },
 };
 
@@ -112,6 +131,10 @@ const API = `import api from "./api.cjs";
 export const { connect, HeadcountError } = api;
 `;
 
+/** One character beyond Latin makes V8 keep two bytes for each of a file. In texts, patterns and names both say the same. */
+const inAscii = (code) =>
+  code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** Writes the program's CommonJS chunks, one for each part that a command loads. @returns the packages in it */
 export async function bundleProgram({ root, folder, whole }) {
   const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
@@ -124,7 +147,7 @@ export async function bundleProgram({ root, folder, whole }) {
     },
     platform: "node",
     external: external(whole ? NEVER_INLINED : packages.filter((name) => !INLINED.includes(name))),
-    plugins: [noPrograms, ...(whole ? [nativesBeside(root), onlyProxies(root)] : [])],
+    plugins: [lazily, ...(whole ? [nativesBeside(root), onlyProxies(root)] : [])],
     // How long a plugin took says how busy the machine is.
     checks: { bundlerTimings: false },
     // A warning is a difference between what is tested and what is shipped, but in code that is not ours.
@@ -151,6 +174,10 @@ export async function bundleProgram({ root, folder, whole }) {
     codeSplitting: { groups },
   });
   await bundle.close();
+  for (const { fileName, type } of output) {
+    if (type === "chunk")
+      writeFileSync(`${draft}/${fileName}`, inAscii(readFileSync(`${draft}/${fileName}`, "utf8")));
+  }
   writeFileSync(`${draft}/api.mjs`, API);
   if (whole) {
     const code = brotliCompressSync(readFileSync(new URL(`${SQLITE_WASM}.wasm`, root)));

@@ -75,6 +75,16 @@ function linksOfFiles(markdown) {
   });
 }
 
+/** What the search looks in: pages for users, with what they ask in words of their own; measured histories answer nobody. */
+function searched(source, env, markdown) {
+  if (/^(?:docs\/)?(?:bench|findings|test|contributing)\//.test(env.relativePath)) return "";
+  const asked = /^<!-- asked: (.*) -->$/m.exec(source)?.[1] ?? "";
+  return markdown.render(
+    source.replace(/^# .*$/m, (title) => `${title}\n\n${asked}\n`),
+    env,
+  );
+}
+
 /** As a forge makes them, and test/unit/docs.test.ts. */
 const slugify = (heading) =>
   heading
@@ -109,6 +119,6 @@ export default defineConfig({
     ],
     sidebar,
     outline: [2, 3],
-    search: { provider: "local" },
+    search: { provider: "local", options: { _render: searched } },
   },
 });

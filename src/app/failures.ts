@@ -5,8 +5,10 @@ import { ZERO } from "../shared/contract/money.ts";
 import {
   CliError,
   type CliErrorInit,
+  type CodeOf,
   clauses,
   command,
+  type ErrorCategory,
   failed,
   type OwnCommand,
   option,
@@ -44,9 +46,9 @@ interface Answered extends CallSite {
   readonly refusedSizes?: readonly number[] | undefined;
 }
 
-const row = (
-  code: string,
-  category: CliErrorInit["category"],
+const row = <Category extends ErrorCategory>(
+  code: CodeOf<Category>,
+  category: Category,
   message: (answer: Answered) => Sentence,
   hint?: Sentence | ((answer: Answered) => Sentence),
 ) => ({ code, category, message, hint });

@@ -3,6 +3,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sampleDir, sampleId, stateDir } from "../engine/connections/paths.ts";
+import { libraryPath } from "../engine/library/path.ts";
 import { Disk } from "../engine/runs/disk.ts";
 import { acquireLock, isLocked, type Lock } from "../engine/runs/lock.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
@@ -23,7 +24,6 @@ export async function startSample(
   let release = async (): Promise<void> => undefined;
   try {
     makeFolder(dir);
-    const { libraryPath } = await import("../engine/library/library.ts");
     const libraries = (["live", "test"] as const).map((mode) =>
       libraryPath(stateDir(context), sampleId(dir), mode),
     );
@@ -31,13 +31,15 @@ export async function startSample(
     allowOwnSqlite(join(dir, "/"), ...libraries);
     release = await holdSample(dir, context, notice);
 
-    const [{ openDataFolder }, { startService }] = await Promise.all([
+    const [{ ledgerFile, openDataFolder }, { isSealed }, { startService }] = await Promise.all([
       import("../service/admin/data-folder.ts"),
+      import("../service/ledger/files.ts"),
       import("../service/http/server.ts"),
     ]);
     const onSample = (): void =>
       notice("making the sample dataset of 50,000 synthetic people (once)");
-    const open = (): Promise<DataFolder> => openDataFolder(dir, { now, onSample });
+    const open = (): Promise<DataFolder> =>
+      openDataFolder(dir, { now, onSample, staysSealed: true });
 
     folder = await open().catch((error: unknown) => {
       if (!(error instanceof Error && error.name === "DatasetDamagedError")) throw error;
@@ -48,7 +50,9 @@ export async function startSample(
 
     const { engine, store, testEngine } = folder;
     const key = await sampleKey(dir, folder, context);
-    const service = await startService({ engine, store, testEngine, now });
+    // Where nothing was bought the ledger stays as it is: a free call waits for no disk.
+    const within = { keepsCalls: () => !isSealed(ledgerFile(dir)) };
+    const service = await startService({ engine, store, testEngine, now, within });
     const opened = folder;
 
     const close = async (): Promise<void> => {
@@ -57,7 +61,7 @@ export async function startSample(
       await release();
     };
 
-    return { url: service.url, key, dir, close };
+    return { url: service.url, connect: service.connect, key, dir, close };
   } catch (error) {
     await folder?.close();
     await release();

@@ -56,7 +56,7 @@ export interface SessionEvents {
   readonly asking?: TellWait | undefined;
 }
 
-interface Opened extends Destination {
+interface Opened extends Destination, Pick<ClientOptions, "connect"> {
   readonly serviceId: string;
   readonly sampleDir?: string;
   readonly close?: () => Promise<void>;
@@ -100,6 +100,7 @@ async function openTarget(
     const {
       url: baseUrl,
       key: apiKey,
+      connect,
       dir,
       close,
     } = await context.startSample(context, notice).finally(asking?.("the sample"));
@@ -109,7 +110,7 @@ async function openTarget(
       serviceId: sampleId(dir),
       sampleDir: dir,
     } as const;
-    return { ...own, baseUrl, dialect: DEFAULT_DIALECT, apiKey, close };
+    return { ...own, baseUrl, connect, dialect: DEFAULT_DIALECT, apiKey, close };
   }
 
   const target = await resolveTarget(connecting, context);
@@ -138,6 +139,7 @@ async function sessionFor(
     name: connectionName,
     apiKey,
     baseUrl,
+    connect,
     dialect,
     serviceId,
     sampleDir,
@@ -164,7 +166,7 @@ async function sessionFor(
 
   const timeouts = { free: patienceOf(maxWaitMs) };
   const client = await openClient(
-    { baseUrl, apiKey, dialect, now, env, log, asking, onLimits, timeouts },
+    { baseUrl, connect, apiKey, dialect, now, env, log, asking, onLimits, timeouts },
     context,
     {
       vendor: target.vendor,

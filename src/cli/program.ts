@@ -4,7 +4,7 @@ import { usageError } from "../shared/errors.ts";
 import { packageVersion } from "../shared/paths.ts";
 import { layered } from "./help.ts";
 import { Command, type CommandModule, Option, offering } from "./options.ts";
-import { pathOf, readingFailure } from "./reading.ts";
+import { readingFailure } from "./reading.ts";
 
 type Entry = readonly [summary: string, load: () => Promise<CommandModule>];
 
@@ -110,7 +110,7 @@ function seconds(text: string): number {
 
 export async function printHelp(argv: readonly string[], context: Context): Promise<void> {
   const words = argv.slice(argv.indexOf("help") + 1).filter((word) => !word.startsWith("-"));
-  const { TOPICS, topicText } = await import("./topics.ts");
+  const { topicText } = await import("./topics.ts");
   const topic = words.length === 1 ? topicText(words[0] ?? "") : undefined;
   if (topic !== undefined) return void context.stdout.write(topic);
   if (words[0] === "all") return (await buildProgram(context, ["--help-all"])).outputHelp();
@@ -118,21 +118,8 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
   const command = find(await buildProgram(context, argv), words);
   if (command !== undefined) return command.outputHelp();
 
-  const { nearest } = await import("../shared/contract/suggest.ts");
-  const phrase = words.join(" ");
-  const paths = every(await buildProgram(context, [], "all")).map(pathOf);
-  const topics = TOPICS.map(({ name }) => name);
-
-  const beside =
-    words.length > 1
-      ? paths.filter((path) => path.startsWith(`${words[0]} `))
-      : [...paths, ...topics];
-  const near = paths.find((path) => path.endsWith(` ${phrase}`)) ?? nearest(phrase, beside);
-  const hint =
-    near === undefined
-      ? "headcount --help lists the commands"
-      : `did you mean headcount help ${near}?`;
-  throw usageError(`no command or help topic "${phrase}"; topics: ${topics.join(", ")}`, hint);
+  const { lookUp } = await import("./answers.ts");
+  context.stdout.write(await lookUp(words.join(" ")));
 }
 
 const find = (command: Command, words: readonly string[]): Command | undefined =>
@@ -140,11 +127,6 @@ const find = (command: Command, words: readonly string[]): Command | undefined =
     (at, word) => at?.commands.find((child) => [child.name(), ...child.aliases()].includes(word)),
     command,
   );
-
-const every = (command: Command): Command[] => [
-  ...command.commands,
-  ...command.commands.flatMap(every),
-];
 
 /**
  * Only the named command is loaded whole, the others are there for help; `"all"` loads every one.
@@ -193,7 +175,7 @@ export async function buildProgram(
     )
     .helpCommand(
       "help [command...]",
-      "help for a command, or on all, exit-codes, environment, filters",
+      "help for a command, an error code or any word: budget, team, over_cap",
     )
     .examples(EXAMPLES)
     .showSuggestionAfterError(true);
@@ -233,7 +215,7 @@ const EXAMPLES = `
   $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
   $ headcount serve                                          the API itself, on a synthetic sample
 
-headcount help COMMAND: a command's options and examples. headcount help all: every command and option (an agent, whom to leave out, what was spent, connections, your own service). headcount help jobs: on a schedule. headcount help filters, exit-codes, environment: how it works.`;
+headcount help COMMAND: a command's options and examples. headcount help all: every command and option (an agent, whom to leave out, what was spent, connections, your own service). headcount help jobs: on a schedule. headcount help filters, exit-codes, error-codes, environment: how it works. headcount help WORD: whatever the docs say of it.`;
 
 /** What its group says of a command: the beginning of what the command says of itself. */
 const summaryOf = (description: string): string =>

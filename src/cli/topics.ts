@@ -6,11 +6,12 @@ import {
   RANGE_KEYS,
   SENIORITY_LEVELS,
 } from "../shared/contract/vocabulary.ts";
-import { EXIT, type ExitCode } from "../shared/errors.ts";
+import { CODES, type ErrorCategory, EXIT, EXIT_OF, type ExitCode } from "../shared/errors.ts";
 import { broken } from "./help.ts";
 
 export const TOPICS = [
   { name: "exit-codes", summary: "what each exit code means" },
+  { name: "error-codes", summary: "every code of an error, and what to do" },
   { name: "environment", summary: "the variables that headcount reads" },
   { name: "filters", summary: "how to describe a segment" },
 ] as const;
@@ -35,29 +36,76 @@ export const EXIT_CODES: readonly { readonly code: ExitCode; readonly meaning: s
   Object.keys(EXIT) as (keyof typeof EXIT)[]
 ).map((name) => ({ code: EXIT[name], meaning: EXIT_MEANING[name] }));
 
-export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: string }[] = [
-  { name: "HEADCOUNT_SYNC_KEY", meaning: "the key of a synced folder; before the kept one" },
-  { name: "HEADCOUNT_API_KEY", meaning: "the API key; before the keychain and a key file" },
-  { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
-  { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },
-  { name: "HEADCOUNT_PAGING", meaning: "how the service pages, as --paging" },
-  { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json and of saved segments" },
-  { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs" },
-  { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
-  { name: "HEADCOUNT_JSON", meaning: "1: errors as JSON on stderr, as with --json" },
-  { name: "HEADCOUNT_MCP_TOKEN", meaning: "for mcp --port; else one is made" },
-  { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows" },
-  { name: "PGPASSWORD", meaning: "for -o postgres://...; else ~/.pgpass" },
-  { name: "HEADCOUNT_CLICKHOUSE_PASSWORD", meaning: "for serve --dataset clickhouse://..." },
-  { name: "XDG_CONFIG_HOME", meaning: "else the config is in its headcount (~/.config)" },
-  { name: "XDG_STATE_HOME", meaning: "else runs are in its headcount (~/.local/state)" },
-  { name: "XDG_DATA_HOME", meaning: "data of sample and service (~/.local/share)" },
-  { name: "HTTPS_PROXY, HTTP_PROXY", meaning: "a proxy; loopback is never proxied" },
-  { name: "NO_PROXY", meaning: "hosts that are reached directly" },
-  { name: "NODE_EXTRA_CA_CERTS", meaning: "a file of more certificate authorities to trust" },
-  { name: "NO_COLOR", meaning: "any value: no colour; as --no-color, TERM=dumb" },
-  { name: "FORCE_COLOR", meaning: "any value but 0: colour without a terminal too" },
-];
+interface Advice {
+  /** Undefined of what ends as its first failure does. */
+  readonly exit: ExitCode | undefined;
+  readonly codes: readonly string[];
+  /** What to do; what is typed stands in `marks`. */
+  readonly advice: string;
+}
+
+/** What to do about each code, by exit code; the disk that is full is no wrong path. */
+export const ADVICE: readonly Advice[] = Object.entries(CODES)
+  .flatMap(([category, groups]) => {
+    const usual = EXIT_OF[category as ErrorCategory];
+    return Object.entries<readonly string[]>(groups).map(([advice, words]) => {
+      const codes = words.join(" ").split(" ");
+      return { exit: codes.includes("disk_full") ? EXIT.incomplete : usual, codes, advice };
+    });
+  })
+  .sort((one, other) => (one.exit ?? Infinity) - (other.exit ?? Infinity));
+
+const plain = (advice: string): string => advice.replaceAll("`", "");
+const exitText = (exit: ExitCode | undefined): string =>
+  exit === undefined ? "" : `exit ${exit}: `;
+
+/** Lines of at most 80 columns, those behind the first further in. */
+const hanging = (indent: string, words: readonly string[]): string =>
+  broken(
+    words.map((word, at) => (at === 0 ? `${indent}${word}` : word)),
+    `${indent}  `,
+    "",
+    80,
+  ).join("\n");
+
+/** What `help CODE` says. */
+function codeText(code: string): string | undefined {
+  const known = ADVICE.filter(({ codes }) => codes.includes(code));
+  if (known.length === 0) return undefined;
+  const lines = known.map(({ exit, advice }) =>
+    hanging("  ", `${exitText(exit)}${plain(advice)}`.split(" ")),
+  );
+  return `${code}\n\n${lines.join("\n")}\n`;
+}
+
+export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: string }[] = `
+HEADCOUNT_SYNC_KEY - the key of a synced folder; before the kept one
+HEADCOUNT_API_KEY - the API key; before the keychain and a key file
+HEADCOUNT_CONNECTION - the connection to use, as --connection
+HEADCOUNT_BASE_URL - the service's address, as --base-url
+HEADCOUNT_PAGING - how the service pages, as --paging
+HEADCOUNT_CONFIG_DIR - folder of config.json and of saved segments
+HEADCOUNT_STATE_DIR - folder of runs
+HEADCOUNT_NO_INPUT - any value: never ask a question; so does CI
+HEADCOUNT_JSON - 1: errors as JSON on stderr, as with --json
+HEADCOUNT_MCP_TOKEN - for mcp --port; else one is made
+HEADCOUNT_DEBUG - any value: a stack trace where a bug shows
+PGPASSWORD - for -o postgres://...; else ~/.pgpass
+HEADCOUNT_CLICKHOUSE_PASSWORD - for serve --dataset clickhouse://...
+XDG_CONFIG_HOME - else the config is in its headcount (~/.config)
+XDG_STATE_HOME - else runs are in its headcount (~/.local/state)
+XDG_DATA_HOME - data of sample and service (~/.local/share)
+HTTPS_PROXY, HTTP_PROXY - a proxy; loopback is never proxied
+NO_PROXY - hosts that are reached directly
+NODE_EXTRA_CA_CERTS - a file of more certificate authorities to trust
+NO_COLOR - any value: no colour; as --no-color, TERM=dumb
+FORCE_COLOR - any value but 0: colour without a terminal too`
+  .trim()
+  .split("\n")
+  .map((line) => {
+    const [name = "", meaning = ""] = line.split(" - ");
+    return { name, meaning };
+  });
 
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
@@ -76,6 +124,17 @@ ${columns(EXIT_CODES.map(({ code, meaning }) => [String(code).padStart(3), meani
 
 --require-complete turns a reached cap or a short result into 5.
 With --json the error is one JSON document on stderr; its exit_code is the same.
+headcount help CODE says what to do about its code, such as over_cap.
+`,
+
+  "error-codes": () => `Error codes
+
+${ADVICE.map(({ exit, codes, advice }) =>
+  [
+    hanging("  ", codes.join(", ").split(/(?<=,) /)),
+    hanging("      ", `${exitText(exit)}${plain(advice)}`.split(" ")),
+  ].join("\n"),
+).join("\n")}
 `,
 
   environment: () => `Environment
@@ -133,5 +192,5 @@ prints a JSON Schema for such files: an editor completes and checks by it.
 
 export function topicText(name: string): string | undefined {
   const topic = TOPICS.find((candidate) => candidate.name === name);
-  return topic === undefined ? undefined : TEXTS[topic.name]();
+  return topic === undefined ? codeText(name) : TEXTS[topic.name]();
 }

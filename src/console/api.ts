@@ -122,5 +122,5 @@ export const reasonOf = (error: unknown): string =>
   error instanceof ApiError
     ? error.message
     : error instanceof TypeError
-      ? "the service does not answer: is it running?"
+      ? "the service does not answer"
       : String((error as Error)?.message ?? error);

@@ -1,4 +1,12 @@
 import { flagsOf } from "../shared/contract/command-line.ts";
+import {
+  type Credits,
+  credits,
+  creditsToNumber,
+  parseCredits,
+  priceOf,
+  ZERO,
+} from "../shared/contract/money.ts";
 import { isObject } from "../shared/contract/text.ts";
 import {
   FILTER_SPECS,
@@ -175,6 +183,24 @@ function asFilter(spec: FilterKeySpec | undefined, value: unknown): unknown {
 
 const asText = (value: unknown): string =>
   typeof value === "string" ? value : JSON.stringify(value);
+
+const exact = (value: number): Credits => parseCredits(String(value)) ?? ZERO;
+
+export const sumOf = (amounts: readonly number[]): number =>
+  creditsToNumber(credits(amounts.reduce((sum, each) => sum + exact(each), 0n)));
+
+/** What so many of a segment cost, and what is left then: in millionths, never in doubles. */
+export function costOf(
+  {
+    balance_after: after,
+    credits: all,
+    price,
+  }: Record<"balance_after" | "credits" | "price", number>,
+  people: number,
+): { readonly cost: number; readonly after: number } {
+  const cost = priceOf(people, exact(price));
+  return { cost: creditsToNumber(cost), after: sumOf([after, all, -creditsToNumber(cost)]) };
+}
 
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 export const figure = (value: number): string => GROUPED.format(value);

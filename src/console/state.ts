@@ -3,7 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { MeAnswer } from "../service/console/account.ts";
 import type { OwnedAnswer } from "../service/console/owned.ts";
 import type { CountAnswer } from "../service/console/segment.ts";
-import type { Filters } from "../shared/contract/vocabulary.ts";
+import { type Filters, filterSpec } from "../shared/contract/vocabulary.ts";
 import { answerTo, type Finding, segmentInquiry } from "./answer.ts";
 import { ApiError, api, dropProof, reasonOf } from "./api.ts";
 import { fragmentOf, type PagePlace, placeInAddress } from "./segment.ts";
@@ -83,8 +83,6 @@ export const count = computed(() => answer.value.value);
 export const counting = computed(
   () => answer.value.value === undefined && answer.value.error === undefined,
 );
-/** The element that says it, once and wide enough: fields point to it. */
-export const WHY_UNCOUNTED = "why-uncounted";
 /** Why the segment on the screen has no number, and when it is asked for again. */
 export const uncounted = computed(() => {
   const { again, error } = answer.value;
@@ -92,6 +90,11 @@ export const uncounted = computed(() => {
 });
 export const problems = computed(() =>
   answer.value.error instanceof ApiError ? answer.value.error.issues : [],
+);
+/** Whether all that is wrong is said at fields: then it is said nowhere else. */
+export const isSaidAtFields = computed(
+  () =>
+    problems.value.length > 0 && problems.value.every(({ key }) => filterSpec(key) !== undefined),
 );
 
 const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>

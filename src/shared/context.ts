@@ -1,5 +1,5 @@
 import { fstatSync, readSync, statSync } from "node:fs";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean;
@@ -15,6 +15,8 @@ export interface InputStream extends Readable {
 /** The built-in service while it runs. */
 export interface Sample {
   readonly url: string;
+  /** It listens nowhere: whoever is in this process connects so. */
+  readonly connect: () => Duplex;
   readonly key: string;
   readonly dir: string;
   close(): Promise<void>;

@@ -2,7 +2,7 @@
 import type { AnyNode, ObjectNode } from "@humanwhocodes/momoa";
 import { aside, nearest } from "./contract/suggest.ts";
 import { echo } from "./contract/text.ts";
-import { type CliError, usageError } from "./errors.ts";
+import { type CliError, type CodeOf, usageError } from "./errors.ts";
 
 /** Where something stands in a file: both counted from 1. */
 interface TextPlace {
@@ -23,7 +23,7 @@ export interface DocumentMember {
 /** What is said beside the problems of a file that people write. */
 interface Refusing {
   readonly hint: string;
-  readonly code: string;
+  readonly code: CodeOf<"usage">;
 }
 
 /**

@@ -174,7 +174,7 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** The kinds of failures, and what each ends with where nothing says otherwise. */
-const EXIT_OF = {
+export const EXIT_OF = {
   internal: EXIT.bug,
   usage: EXIT.usage,
   auth: EXIT.auth,
@@ -193,6 +193,204 @@ const EXIT_OF = {
 
 export type ErrorCategory = keyof typeof EXIT_OF;
 
+/**
+ * Every code that a failure can have, by its kind and by what to do about it. The types let no
+ * other be thrown, `headcount help CODE` prints what stands here, and `npm run completions` writes
+ * it into docs/reference/exit-codes.md.
+ */
+export const CODES = {
+  internal: {
+    "a bug in headcount: `HEADCOUNT_DEBUG=1` shows where; please report it": ["internal"],
+    "stop selling and restore: docs/operate/backup.md": ["breach"],
+    "the list is right; mend the command of `hand_to`, and read the files beside the list": [
+      "not_handed_on",
+    ],
+  },
+  usage: {
+    "read the hint: the word, option or value that was meant stands there, or the help to read": [
+      "usage unknown_command unknown_option missing_argument option_missing_argument",
+      "missing_mandatory_option_value conflicting_option excess_arguments invalid_argument",
+      "bad_argument reserved_name nothing_named no_list",
+    ],
+    "`headcount filters` lists keys and values; `headcount filters KEY --prefix TEXT` looks for one":
+      ["invalid_filter unknown_filter unknown_field no_values"],
+    "mend the file: the message has its line and column, `headcount schema` its shape": [
+      "invalid_filters_file invalid_jobs_file invalid_values_file invalid_dialect_file",
+      "invalid_dialect invalid_sql_file invalid_companies_file invalid_people_file",
+      "invalid_suppression_file bad_config bad_query",
+    ],
+    "agree: `--yes`, `--max-credits N` or `--limit N`; in a program `maxCredits` or `agree`": [
+      "consent_needed unbounded_purchase unfiltered",
+    ],
+    "give another name or `-o`; `--overwrite` replaces a file by a whole one": [
+      "file_exists segment_exists same_file is_folder not_a_file symlink no_folder",
+      "not_writable no_output no_stdout log_file folder_taken",
+    ],
+    "look the name up: the message lists what there is, or the command that does": [
+      "unknown_connection unknown_segment no_such_run no_such_job no_such_list no_such_folder",
+      "no_such_dialect no_connection bad_connection_name bad_segment_name bad_name",
+      "ambiguous_person not_suppressed",
+    ],
+    "mend the table or name its column: docs/reference/tables.md": [
+      "no_table no_identity no_ids bad_input suppressed refused",
+    ],
+    "install the package that the message names: docs/how-to/install.md": ["missing_package"],
+    "ask otherwise: this service or vendor cannot be asked so (docs/how-to/vendors.md)": [
+      "not_of_vendor no_such_filter no_word one_value one_field wider_filter filter_swallowed",
+      "too_deep request_refused inseparable segment_by_address",
+    ],
+    "`headcount search` buys without a count, within `--limit` or `--max-credits`": [
+      "uncounted count_costs counts_cost",
+    ],
+    "allow what the hint says, or leave that option out": [
+      "too_many_counts too_many_rows part_of_parcel page_size no_sample",
+    ],
+    "the hint names the command that goes on with that run or list": [
+      "run_of_list run_elsewhere other_segment owned_meanwhile not_owned no_segment",
+    ],
+    "use the version of headcount that wrote it": ["other_format"],
+    "log in at a terminal, or give the key as the hint says: docs/reference/environment.md": [
+      "cannot_prompt key_in_argument key_from_environment no_base_url bad_base_url bad_proxy",
+    ],
+    "the hint settles it: docs/how-to/sync.md": [
+      "no_synced_folder sync_begun sync_in_history copied_state no_copied_state",
+    ],
+    "`headcount connections add` keeps the file of the vendor anew": ["dialect_missing"],
+    "make one with the command of the hint, or name another `--data` or `--store`": [
+      "no_accounts no_dataset store_refused dataset_refused",
+    ],
+    "of a program: docs/how-to/program.md": [
+      "closed no_terminal not_of_programs rows_read unknown_quote",
+    ],
+    "of an agent: ask for a new quote": ["quote_gone"],
+    "of `jobs check`: `headcount jobs status` says how each job went": ["jobs_check"],
+    "the table or database refuses: the message has its own words": ["table_refused"],
+  },
+  auth: {
+    "`headcount login`, or `HEADCOUNT_API_KEY` with `HEADCOUNT_BASE_URL`": [
+      "auth no_key bad_key key_for_another_address",
+    ],
+    "the service refused the key: `headcount doctor`; its operator knows the scopes": [
+      "key_refused forbidden",
+    ],
+    "a proxy takes the header `Authorization` away: docs/how-to/proxy.md": ["key_lost"],
+    "unlock or start the keychain, or keep the key in a file: the hint has the command": [
+      "keychain_missing_package keychain_no_bus keychain_silent_bus keychain_no_provider",
+      "keychain_locked keychain_hung keychain_no_collection keychain_failed credentials_file",
+    ],
+    "`headcount sync FOLDER --join` asks for the key of the folder once": [
+      "no_sync_key bad_sync_key",
+    ],
+  },
+  credits: {
+    "top up, lower `--limit`, or allow more: `--max-credits`, `--max-calls`": [
+      "credits insufficient_credits over_cap over_calls",
+    ],
+    "the budget of the month is used up: `headcount spend --by job`": ["over_budget"],
+  },
+  incomplete: {
+    "not everything came: docs/how-to/exit-5.md": ["incomplete"],
+    "run it again, or write what came: the hint has the command": [
+      "dataset_moved stale_run run_mismatch cursor_gone not_certain no_input owned_meanwhile",
+    ],
+    "no value is so: correct the filter, or leave `--strict` out": ["unmatched_value"],
+    "the old file stays: set `--min-rows` or `--max-shrink` as you mean it": ["too_few_rows"],
+    "somebody else changed the file: rename it, or add `--overwrite`": [
+      "file_appeared file_changed",
+    ],
+    "look at the files and tables that are named: they could not be rewritten": [
+      "files_left sync_left",
+    ],
+    "what was paid is kept as it came; the hint says what asks for it once more": [
+      "unreadable_page unreadable_reply unread_rows unread_run page_too_long page_twice",
+      "price_moved price_untold impossible_charge cursor_too_long not_as_filtered",
+      "not_as_declared drawn_short",
+    ],
+    "a new person was not found by the calls allowed: the details have the commands": [
+      "new_unreached",
+    ],
+    "another format holds it: `.csv.gz`, `.parquet`, NDJSON": ["too_many_rows too_deep"],
+    "restore the folder from a backup: docs/how-to/move.md": [
+      "damaged_log damaged_run damaged_suppression",
+    ],
+    "use the version of headcount that wrote it": ["other_layout"],
+    "mend the rows that were refused, or raise `--max-refused`": ["too_many_refused"],
+    "of `jobs check`: `headcount jobs status` says how each job went": ["jobs_check"],
+    "the table or database refuses: the message has its own words": ["table_refused"],
+  },
+  not_found: {
+    "a single look-up matched nothing; it was free": ["not_found"],
+    "nobody is kept or listed by that name: use the whole profile address": [
+      "bad_name nobody_kept not_owned not_suppressed",
+    ],
+    "`accounts list`, `keys list`, `entries` or `dataset list` of `headcount service` shows what there is":
+      ["unknown_account unknown_key unknown_entry unknown_version"],
+  },
+  rate_limit: {
+    "try later, or wait longer: `--max-wait SECONDS`": ["rate_limit rate_limited"],
+    "the calls of the day are nearly used up: go on tomorrow": ["day_limit_near"],
+  },
+  service: {
+    "`headcount doctor`; the same command goes on": ["service service_failed dataset_moved"],
+    "give the address of the API, the part before `/v1`": ["not_the_api redirect"],
+    "the answer of the service is not to be believed: tell its operator": [
+      "charged_for_error nested_too_deep unreadable_amount unsound_counts",
+    ],
+    "the service counts nobody: search buys without, within `--limit` or `--max-credits`": [
+      "uncounted no_values",
+    ],
+    "another `--seed`, or a filter that leaves the unreached rows out": ["unreached"],
+    "see that the database runs and lets you in": ["store_unavailable dataset_unavailable"],
+  },
+  network: {
+    "`headcount doctor`; the same command goes on": ["network lost_reply unreachable"],
+    "choose another `--host` or `--port`": ["cannot_listen"],
+    "see that the database runs and lets you in": ["table_refused"],
+  },
+  locked: {
+    "another command is at work on the same: `--wait`, or `headcount runs`": ["locked"],
+    "close it where it is open, then the same command again": ["in_use table_refused"],
+  },
+  declined: {
+    "you said no, or nobody could be asked; nothing was bought": [
+      "declined consent_needed no_question no_answer agree_failed",
+    ],
+    "ask for a new quote: something moved since": ["quote_changed stale_run"],
+    "of an agent: its budget has less left; a person may buy it": ["over_budget"],
+  },
+  interrupted: {
+    "what was paid is kept; the last line names the command that goes on": ["interrupted"],
+  },
+  pipe_closed: {
+    "the reader closed the pipe: `headcount runs export last` writes all of it": ["pipe_closed"],
+  },
+  filesystem: {
+    "see that the path is there and may be read and written": [
+      "filesystem config_not_writable no_home sample_folder data_folder tls_files",
+      "missing_file",
+    ],
+    "exit 5: make room, then `headcount runs export last -o FILE`": ["disk_full"],
+    "give the import more memory: docs/operate/import.md": ["out_of_memory"],
+    "restore from a backup: docs/operate/backup.md": [
+      "backup_damaged dataset_damaged ledger_older ledger_format",
+    ],
+    "the disk or mount of the folder loses what is written": ["sync_unsound"],
+  },
+  any: {
+    "ends as the first failure does, which the message names": ["jobs_failed doctor_failed"],
+  },
+} as const;
+
+type Apart<Text> = Text extends `${infer Word} ${infer Rest}` ? Word | Apart<Rest> : Text;
+type ListOf<Groups> = Groups extends unknown
+  ? Extract<Groups[keyof Groups], readonly unknown[]>[number]
+  : never;
+
+/** The codes that failures of a kind may have; one has the name of the kind. */
+export type CodeOf<Category extends ErrorCategory> = Category extends ErrorCategory
+  ? Apart<ListOf<(typeof CODES)[Category | "any"]>>
+  : never;
+
 /** What must be allowed, all told, so that it goes on; credits in millionths. */
 export interface Raise {
   /** Whoever is owned is written beside the others: it is another search. */
@@ -201,10 +399,10 @@ export interface Raise {
   readonly maxCredits?: bigint | undefined;
 }
 
-export interface CliErrorInit {
+export interface CliErrorInit<Category extends ErrorCategory = ErrorCategory> {
   /** Stable, for machines: `invalid_filter`, `no_key`, `insufficient_credits`. */
-  readonly code: string;
-  readonly category: ErrorCategory;
+  readonly code: CodeOf<Category>;
+  readonly category: Category;
   /** Default: what its category ends with. */
   readonly exitCode?: ExitCode;
   /**
@@ -236,9 +434,9 @@ export interface CliErrorInit {
  * The one error class of the command line: everything below
  * `main.ts` throws it, and only `report.ts` prints it.
  */
-export class CliError extends Error {
+export class CliError<Category extends ErrorCategory = ErrorCategory> extends Error {
   override readonly name = "CliError";
-  declare readonly code: string;
+  declare readonly code: CodeOf<ErrorCategory>;
   declare readonly category: ErrorCategory;
   declare readonly exitCode: ExitCode;
   /** The message with its parts; `message` is what the command line says. */
@@ -253,7 +451,7 @@ export class CliError extends Error {
   declare readonly requestId: string | undefined;
   declare readonly details: readonly Sentence[];
 
-  constructor({ message: said, cause, ...facts }: CliErrorInit) {
+  constructor({ message: said, cause, ...facts }: CliErrorInit<Category>) {
     super(`${said}`, cause === undefined ? undefined : { cause });
     const { category, exitCode = EXIT_OF[category], next, details = [] } = facts;
     const { resumable = next?.resumes === true } = facts;
@@ -305,16 +503,21 @@ export function withinBounds({
   };
 }
 
-type Failing = (message: Sentence, hint?: Sentence, code?: string, cause?: unknown) => CliError;
+type Failing<Category extends ErrorCategory> = (
+  message: Sentence,
+  hint?: Sentence,
+  code?: CodeOf<Category>,
+  cause?: unknown,
+) => CliError;
 
 /** A failure of each kind: `failed.locked(message, hint, code)`. */
 export const failed = Object.fromEntries(
-  (Object.keys(EXIT_OF) as ErrorCategory[]).map((category): [ErrorCategory, Failing] => [
+  (Object.keys(EXIT_OF) as ErrorCategory[]).map((category): [string, Failing<ErrorCategory>] => [
     category,
     (message, hint, code = category, cause) =>
       new CliError({ code, category, message, hint, cause }),
   ]),
-) as Readonly<Record<ErrorCategory, Failing>>;
+) as { readonly [Category in ErrorCategory]: Failing<Category> };
 
 /** A mistake in how the command was called: exit 2, no request made. */
 export const usageError = failed.usage;
@@ -344,10 +547,9 @@ export function systemFailure(error: unknown): CliError | undefined {
   const full = NO_ROOM[errno === EDQUOT ? "EDQUOT" : (code ?? "")];
 
   if (syscall === "uv_cwd") {
-    return usageError(
+    return failed.filesystem(
       "the folder that this was started in is gone",
       "change to one that is there",
-      "filesystem",
     );
   }
 

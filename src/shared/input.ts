@@ -11,6 +11,17 @@ const WHY: Readonly<Record<string, string>> = {
   EACCES: "it may not be read by this user",
 };
 
+/** What a file is read as; one that cannot be is `invalid_jobs_file`. */
+type What =
+  | "companies"
+  | "dialect"
+  | "filters"
+  | "jobs"
+  | "people"
+  | "sql"
+  | "suppression"
+  | "values";
+
 /**
  * The bytes of a file, a pipe, or of stdin for `-`.
  * @param most bytes @throws CliError exit 2 where there is no such file, or it is larger
@@ -18,7 +29,7 @@ const WHY: Readonly<Record<string, string>> = {
 export async function readBytes(
   context: Context,
   file: string,
-  what: string,
+  what: What,
   most: number,
 ): Promise<Buffer> {
   const name = inputName(file);
@@ -55,7 +66,7 @@ export async function readBytes(
 export async function readInput(
   context: Context,
   file: string,
-  what: string,
+  what: What,
   most: number,
 ): Promise<string> {
   const { decoded, plainOf, worded } = await import("./tables/table.ts");
@@ -83,7 +94,7 @@ export async function readInput(
 export async function readTableFile(
   context: Context,
   file: string,
-  what: string,
+  what: What,
   most: number,
 ): Promise<InputTable> {
   const { readTable } = await import("./tables/table.ts");

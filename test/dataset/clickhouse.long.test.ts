@@ -469,7 +469,7 @@ describe("commands", () => {
       await writeFile(join(folder, "x.csv"), csv);
       const unmapped = await headcount(folder, asTyped`service import --people x.csv --data demo`);
       expect(unmapped.code).toBe(2);
-      const proposed = /--map: (\{.*\})\n/.exec(unmapped.stderr)?.[1] ?? "no map";
+      const proposed = /--map FILE: (\{.*\})\n/.exec(unmapped.stderr)?.[1] ?? "no map";
       expect(JSON.parse(proposed)).toEqual({
         people: { id: "Person ID", name: "Full Name", title: "jobTitle", department: "Dept" },
       });
@@ -560,7 +560,7 @@ describe("commands", () => {
           code: "bad_input",
           exit_code: 2,
           message: expect.stringMatching(/^ab\.csv has no usable column/),
-          hint: expect.stringMatching(/which column is which with --map/),
+          hint: expect.stringMatching(/which is which in a JSON file, --map FILE/),
         },
       });
       for (const [argv, message] of [

@@ -270,6 +270,20 @@ test.skipIf(isLeftOut(mayMount))(
   },
 );
 
+long.each(["csv", "ndjson"])(
+  "%s is the same file where there is no WebAssembly",
+  async (format) => {
+    const made = async (options: string): Promise<string> => {
+      const someone = user(service.url, service.key);
+      const argv = [...SEARCH, "-o", `o.${format}`];
+      const { code, stderr } = await spawnUser(someone, argv, { NODE_OPTIONS: options });
+      expect(code, stderr).toBe(0);
+      return someone.read(`o.${format}`);
+    };
+    expect(await made("--jitless")).toBe(await made(""));
+  },
+);
+
 describe("runs", { tags: ["long"] }, () => {
   const UNSHARE = ["--pid", "--fork", "--mount-proc", "--kill-child"];
   const CAN_UNSHARE = spawnSync("unshare", [...UNSHARE, "true"]).status === 0;

@@ -7,7 +7,8 @@ import { World, type WorldPerson } from "../../bench/world.mjs";
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { type Library, libraryPath, totalsOf } from "../../src/engine/library/library.ts";
+import { type Library, totalsOf } from "../../src/engine/library/library.ts";
+import { libraryPath } from "../../src/engine/library/path.ts";
 import { openLibrary } from "../../src/engine/library/take-in.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";
@@ -350,14 +351,14 @@ describe("a list of our own service", () => {
 });
 
 describe("the library", () => {
-  const DIST = resolve(import.meta.dirname, "../../dist");
+  const DIST = resolve(import.meta.dirname, "../../dist/engine");
   const SERVICE = "https://api.example.com";
   const PAGES = 24;
   const ROWS = 500;
 
   const TAKE_IN = `
 const [{ openLibrary }, { libraryPath }, { RunStore }, { Disk }] = await Promise.all(
-  ["library/take-in.js", "library/library.js", "runs/run-store.js", "runs/disk.js"].map((name) => import(${JSON.stringify(DIST)} + "/" + name)));
+  ["library/take-in.js", "library/path.js", "runs/run-store.js", "runs/disk.js"].map((name) => import(${JSON.stringify(DIST)} + "/" + name)));
 const [dir] = process.argv.slice(1);
 process.stdout.write("go");
 const opened = await openLibrary({ path: libraryPath(dir, ${JSON.stringify(SERVICE)}, "live"), serviceId: ${JSON.stringify(SERVICE)}, mode: "live" }, new RunStore(dir, new Disk()));

@@ -178,6 +178,7 @@ describe("npm run release", () => {
         "completions/headcount.bash",
         "completions/headcount.fish",
         "completions/headcount.ps1",
+        "completions/pages.json",
         "completions/tree.json",
         "dialects/apollo.json",
         "dialects/coresignal.json",
@@ -203,7 +204,7 @@ describe("npm run release", () => {
         files.filter((path) => /(?<!\.d)\.ts$|^test|^bench|\.map$|node_modules/.test(path)),
       ).toEqual([]);
       // As a release has it, 1.56 MB: beside others' tools each part has its own copy of zod.
-      expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1_620_000);
+      expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1_640_000);
       const manifest: object = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8"));
       expect(manifest).toMatchObject({
         dependencies: {},
@@ -554,6 +555,27 @@ describe("npm run release", () => {
         });
       },
       300_000,
+    );
+
+    test.each([process.execPath, ...others])(
+      "a count of the sample by %s writes no file, of the ledger or of kept code, once both are there",
+      async (node) => {
+        const home = await homeWithSample();
+        const count = async (): Promise<string> => {
+          const { stdout } = await shell(`'${node}' '${own()}' -c sample count`, home);
+          return stdout;
+        };
+        const files = (): string[] =>
+          readdirSync(home, { recursive: true, encoding: "utf8" }).flatMap((path) => {
+            const stats = statSync(join(home, path));
+            return stats.isFile() ? [`${path} ${stats.ino} ${stats.mtimeMs} ${stats.size}`] : [];
+          });
+        expect(await count()).toBe("50000\n");
+        const before = files();
+        expect(before.join("\n")).toContain("ledger.db-seal");
+        expect(await count()).toBe("50000\n");
+        expect(files()).toEqual(before);
+      },
     );
 
     test("the sample's counts, facets, cursors and pages are the same with the native SQLite, without, and with Node's own", async () => {

@@ -24,7 +24,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console of a service that is busy"
     };
   };
   const refused = () => page.waitForResponse((response) => response.status() === 503);
-  const count = () => page.locator("[data-testid=count]:not(.old)").filter({ hasText: /\d/ });
+  const count = () => page.locator("[data-testid=count]").filter({ hasText: /\d/ });
 
   test("a purchase that meets it waits, says so, and becomes ready by itself", async () => {
     await page.goto(await linkTo(service));

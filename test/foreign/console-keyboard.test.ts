@@ -15,7 +15,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
 
   const enter = async (on: Page, accountId = "default"): Promise<void> => {
     await on.goto(await linkTo(service, "owner", accountId));
-    await on.locator("[data-testid=count]:not(.old)").filter({ hasText: /\d/ }).waitFor();
+    await on.locator("[data-testid=count]").filter({ hasText: /\d/ }).waitFor();
   };
   const focused = (): Promise<string> =>
     page.evaluate<string>(
@@ -134,7 +134,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
 
   test("an answer that is cut short is none: the segment has no number, and it is said", async () => {
     await page.goto(await linkTo(service));
-    const count = page.locator("[data-testid=count]:not(.old)");
+    const count = page.locator("[data-testid=count]");
     await count.filter({ hasText: /\d/ }).waitFor();
     const cut = { status: 200, contentType: "application/json", body: '{"count": 1' };
     await page.route("**/console/api/count", (route) => route.fulfill(cut));

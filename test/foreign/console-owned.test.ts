@@ -18,7 +18,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     return (await service.call("/v1/person/search", { body })).json;
   };
   const number = async (): Promise<number> => {
-    const shown = page.locator("[data-testid=count]:not(.old)");
+    const shown = page.locator("[data-testid=count]");
     await shown.filter({ hasText: /\d/ }).waitFor();
     return Number((await shown.innerText()).replaceAll(",", ""));
   };

@@ -33,7 +33,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
   };
   /** The number, once it is no longer an old one. */
   const counted = async (): Promise<number> => {
-    const shown = page.locator("[data-testid=count]:not(.old)");
+    const shown = page.locator("[data-testid=count]");
     await shown.filter({ hasText: /\d/ }).waitFor();
     return Number(((await shown.textContent()) ?? "").replaceAll(",", ""));
   };

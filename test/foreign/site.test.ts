@@ -31,6 +31,15 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ["kubernetes", "how-to/kubernetes"],
   ["fewer rows", "how-to/fewer-rows"],
   ["exit 5", "how-to/exit-5"],
+  ["new laptop", "how-to/move"],
+  ["my own spreadsheet of companies", "how-to/enrich"],
+  ["GDPR delete a person", "how-to/personal-data"],
+  ["only new people", "how-to/new-only"],
+  ["how much did I spend", "reference/runs"],
+  ["import my people", "operate/import"],
+  ["give a customer credits", "operate/service"],
+  ["error code over_cap", "reference/exit-codes"],
+  // Enter opens what the last of them finds.
   ["install", "how-to/install"],
 ];
 

@@ -50,6 +50,70 @@ afterEach(async () => {
 /** Does to the file what the store never would. */
 const tamper = (sql: string): void => rewrite(path, sql);
 
+describe("a ledger that stays sealed", () => {
+  const files = () =>
+    readdirSync(folder)
+      .sort()
+      .map((name) => {
+        const { ino, mtimeMs, size } = statSync(join(folder, name));
+        return { name, ino, mtimeMs, size };
+      });
+  const sealed = async (): Promise<ReturnType<typeof files>> => {
+    const store = await open();
+    await fund(store, 100);
+    await store.close();
+    return files();
+  };
+
+  it("is not touched by whoever only reads it", async () => {
+    const before = await sealed();
+    const store = await open({ staysSealed: true });
+    expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(100));
+    expect(await store.callsOfDay("2026-05-05")).toEqual([]);
+    expect(await store.recover(0)).toBe(0);
+    expect(files()).toEqual(before);
+    await store.close();
+    expect(files()).toEqual(before);
+  });
+
+  it("is opened by the first change, of several at once, and sealed again", async () => {
+    const before = await sealed();
+    const store = await open({ staysSealed: true });
+    await Promise.all([1, 2, 3].map((n) => store.grant(ACCOUNT, "live", c(n), "more")));
+    expect(readdirSync(folder)).toEqual(["ledger.db", "ledger.db-shm", "ledger.db-wal"]);
+    await store.close();
+    expect(files().map(({ name }) => name)).toEqual(before.map(({ name }) => name));
+    expect((await verifySqliteFile(path)).breaches).toEqual([]);
+    expect((await (await open()).balance(ACCOUNT, "live")).balance).toBe(c(106));
+  });
+
+  it("is the same beside another that writes, whoever closes first", async () => {
+    await sealed();
+    let balance = 100;
+    for (const isFirst of [true, false]) {
+      const reading = await open({ staysSealed: true });
+      expect((await reading.balance(ACCOUNT, "live")).balance).toBe(c(balance));
+      const writing = await open({ staysSealed: true });
+      await writing.grant(ACCOUNT, "live", c(1), "more");
+      balance += 1;
+      expect((await reading.balance(ACCOUNT, "live")).balance).toBe(c(balance));
+      for (const store of isFirst ? [reading, writing] : [writing, reading]) await store.close();
+      expect((await verifySqliteFile(path)).breaches).toEqual([]);
+      // Who closed first was in the way of the other's seal: the next one makes it.
+      await (await open()).close();
+    }
+    expect((await (await open()).balance(ACCOUNT, "live")).balance).toBe(c(balance));
+  });
+
+  it("that is new, or was not closed, is opened as any other", async () => {
+    const store = await open({ staysSealed: true });
+    await fund(store, 1);
+    const other = await open({ staysSealed: true });
+    expect(readdirSync(folder)).toContain("ledger.db-wal");
+    expect((await other.balance(ACCOUNT, "live")).balance).toBe(c(1));
+  });
+});
+
 describe("the ledger's file", () => {
   it("is closed to others again when it was opened to them", async () => {
     await (await open()).close();
@@ -638,9 +702,10 @@ describe("the heartbeat", () => {
     time += 5 * 86_400_000;
     await eventually(async () => read("SELECT * FROM idempotency").length === 0);
     await eventually(async () => (await store.callsOfDay("2026-05-05")).length === 0);
-    expect(read<{ heartbeat_at: number }>("SELECT heartbeat_at FROM instances")).toEqual([
-      { heartbeat_at: time },
-    ]);
+    // The round that removed may have begun before the clock went on: then the next one says it.
+    const beats = () => read<{ heartbeat_at: number }>("SELECT heartbeat_at FROM instances");
+    await eventually(async () => beats()[0]?.heartbeat_at === time);
+    expect(beats()).toHaveLength(1);
     expect(await store.verify()).toEqual([]);
     await store.close();
     expect(read("SELECT * FROM instances")).toEqual([]);

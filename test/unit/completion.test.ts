@@ -2,10 +2,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { PAGE, withCodes } from "../../packaging/error-codes.mjs";
 import { allCommands, generatedFiles, programTree } from "../../src/cli/completion/tree.ts";
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
-import { TOPICS } from "../../src/cli/topics.ts";
+import { ADVICE, TOPICS } from "../../src/cli/topics.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { testContext } from "../support/client.ts";
 
@@ -20,6 +21,12 @@ describe("generated files", () => {
         path,
       );
     }
+  });
+
+  test("so is the table of error codes, within its page", () => {
+    const page = readFileSync(PAGE, "utf8");
+    expect(withCodes(page, ADVICE) === page, "npm run build && npm run completions").toBe(true);
+    expect(page).toContain("| 3 | `auth`, `no_key`");
   });
 
   test("the tree knows where values come from", async () => {

@@ -432,3 +432,34 @@ describe("rows copied from a page's bytes", () => {
     }
   });
 });
+
+describe("a page that was let go of", () => {
+  const body = (): Buffer => {
+    const bytes = reply(['{"id":"p1"}', '{"id":"p2"}'], ",");
+    const own = Buffer.allocUnsafeSlow(bytes.length);
+    bytes.copy(own);
+    return own;
+  };
+
+  test("has no bytes, and its reply has none; what was made of it stays", () => {
+    const whole = body();
+    const page = Page.read(whole, "person");
+    const [lines, rows, rest] = [page.ndjson(), page.rows(), page.select([1])];
+    rest.release();
+    expect(whole.length).toBe(0);
+    expect(lines.toString()).toBe('{"id":"p1"}\n{"id":"p2"}\n');
+    expect(rows).toEqual([{ id: "p1" }, { id: "p2" }]);
+    page.release();
+  });
+
+  test("that is part of a larger buffer stays: others may have the rest", () => {
+    const whole = body();
+    const larger = Buffer.allocUnsafeSlow(whole.length + 6);
+    larger.set(whole);
+    larger.write("others", whole.length);
+    const page = Page.read(larger.subarray(0, whole.length), "person");
+    page.release();
+    expect(page.rows()).toHaveLength(2);
+    expect(larger.toString().endsWith("others")).toBe(true);
+  });
+});

@@ -52,7 +52,7 @@ describe("promises", () => {
     ["an unknown command", ["conut"], 2],
     ["an unknown flag", ["count", "--departmnt", "Sales"], 2],
     ["no key", ["account"], 3],
-    ["no such topic", ["help", "nothing"], 2],
+    ["no such topic", ["help", "xyzzy"], 2],
   ])("the JSON of an error: %s", async (_, argv, exitCode) => {
     const run = testContext({});
     expect(await main([...argv, "--json"], run.context)).toBe(exitCode);

@@ -47,7 +47,7 @@ test("a command is typed as a shell takes it, and known in a sentence that tells
 
 test("what goes on is told by the command itself, not by how a text begins", () => {
   const failure = (next: ReturnType<typeof command>, raise = {}) =>
-    new CliError({ code: "c", category: "incomplete", message: "m", next, raise });
+    new CliError({ code: "incomplete", category: "incomplete", message: "m", next, raise });
   const resume = command("resume", { arguments: ["1"], options: [option("limit", 9)] });
   expect(failure(resume).resumable).toBe(true);
   expect(failure(command("runs export", { arguments: ["resume"] })).resumable).toBe(false);

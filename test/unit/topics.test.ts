@@ -1,12 +1,20 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
-import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/cli/topics.ts";
+import { ADVICE, ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/cli/topics.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { EXIT } from "../../src/shared/errors.ts";
 import { testContext } from "../support/client.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const sourcesOf = (folder: string): (readonly [string, string])[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => /\.[jt]s$/.test(file))
+    .map((file) => [file, readFileSync(join(ROOT, folder, file), "utf8")] as const);
 
 describe("help topics", () => {
   test.each(TOPICS)("headcount help $name prints the topic on stdout", async ({ name }) => {
@@ -31,6 +39,33 @@ describe("help topics", () => {
     expect(shown).toEqual(Object.values(EXIT));
   });
 
+  test("every code of an error has what to do, at the exit code that it ends with", async () => {
+    const sources = sourcesOf("src").filter(([file]) => !file.endsWith("shared/codes.ts"));
+    const words = new Set(
+      sources.flatMap(([, source]) => [...source.matchAll(/"(\w+)"/g)].map(([, word]) => word)),
+    );
+    // That no other code is thrown is the compiler's to say (CodeOf). These are put together.
+    const made = /^(invalid_\w+_file|bad_(connection|segment)_name|keychain_\w+)$/;
+    const commander = sourcesOf("node_modules/commander/lib").flatMap(([, source]) =>
+      [...source.matchAll(/'commander\.(\w+)'/g)].map(([, name = ""]) =>
+        name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      ),
+    );
+    const codes = ADVICE.flatMap((each) => each.codes);
+    expect(
+      codes.filter((code) => !words.has(code) && !made.test(code) && !commander.includes(code)),
+    ).toEqual([]);
+    // What is no error of whoever typed a command, or has another code by then.
+    const others = ["help", "help_displayed", "version", "execute_sub_command_async", "error"];
+    expect(commander.filter((code) => !codes.includes(code) && !others.includes(code))).toEqual([]);
+    expect(topicText("over_cap")).toBe(
+      "over_cap\n\n  exit 4: top up, lower --limit, or allow more: --max-credits, --max-calls\n",
+    );
+    const stale = testContext({});
+    expect(await main(["help", "stale_run"], stale.context)).toBe(0);
+    expect(stale.stdout()).toMatch(/ exit 5: .*\n {2}exit 10: ask for a new quote/);
+  });
+
   test("filters names every flag and every department", () => {
     const text = topicText("filters") ?? "";
     for (const key of FILTER_KEYS) expect(text).toContain(`--${key.replaceAll("_", "-")}`);
@@ -38,17 +73,9 @@ describe("help topics", () => {
     for (const department of DEPARTMENTS) expect(listed).toContain(department);
   });
 
-  test("environment names every variable that the sources read", async () => {
-    const { readdirSync, readFileSync } = await import("node:fs");
-    const { join } = await import("node:path");
-    const root = join(import.meta.dirname, "../../src");
-    const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) =>
-      file.endsWith(".ts"),
-    );
+  test("environment names every variable that the sources read", () => {
     const read = new Set(
-      files.flatMap(
-        (file) => readFileSync(join(root, file), "utf8").match(/\bHEADCOUNT_[A-Z_]+[A-Z]\b/g) ?? [],
-      ),
+      sourcesOf("src").flatMap(([, source]) => source.match(/\bHEADCOUNT_[A-Z_]+[A-Z]\b/g) ?? []),
     );
     // The failpoint is for tests of crash safety alone.
     const documented = new Set([

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { libraryPath } from "../../src/engine/library/library.ts";
+import { libraryPath } from "../../src/engine/library/path.ts";
 import { openLibrary } from "../../src/engine/library/take-in.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";

@@ -12,7 +12,7 @@ import { costsAtMost, costText, paidAgain, rowsToBuy } from "../../engine/purcha
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import { creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped, harmlessLine } from "../../shared/contract/text.ts";
-import { type CliError, declined } from "../../shared/errors.ts";
+import { type CliError, type CodeOf, declined } from "../../shared/errors.ts";
 import { type AgentWorld, type HeldQuote, leftOf, QUOTE_MS, useOf } from "./world.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
@@ -63,7 +63,7 @@ export interface ConsentAsking {
   readonly world: AgentWorld;
 }
 
-const refusal = (message: string, hint: string, code: string): CliError =>
+const refusal = (message: string, hint: string, code: CodeOf<"declined">): CliError =>
   declined(`${message}; nothing was spent`, hint, code);
 
 /** The quote that an answer in this request is about. Our signature was checked by then. */

@@ -176,6 +176,7 @@ async function keychainCheck(context: Context): Promise<Check> {
     await chain.set(entry, entry);
     const kept = await chain.get(entry);
     await chain.remove(entry);
+
     if (kept === entry) return machine("Keychain", "ok", "keeps, reads and deletes an entry");
     return machine(
       "Keychain",
@@ -250,12 +251,20 @@ async function checkSample(
     .finally(ready);
   if (sample === undefined) return;
 
-  const { url: baseUrl, key: apiKey, dir } = sample;
+  const { url: baseUrl, key: apiKey, connect, dir } = sample;
   add(key("Key", "ok", `the sample's own, in ${dir}`));
 
   try {
     await probe(
-      { name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample", asking },
+      {
+        name: SAMPLE,
+        baseUrl,
+        connect,
+        apiKey,
+        dialect: DEFAULT_DIALECT,
+        keySource: "sample",
+        asking,
+      },
       context,
       add,
     );
@@ -265,18 +274,18 @@ async function checkSample(
 }
 
 async function probe(
-  target: Destination & Pick<Access, "asking">,
+  target: Destination & Pick<Access, "asking" | "connect">,
   context: Context,
   add: Add,
 ): Promise<void> {
   if (target.vendor !== undefined) return probeVendor(target, context, add);
 
-  const { name, baseUrl, apiKey, dialect, keySource, asking } = target;
+  const { name, baseUrl, connect, apiKey, dialect, keySource, asking } = target;
   const { probeService } = await import("../../engine/client/probe.ts");
   const { now, env, interrupted: signal } = context;
   let report: ProbeReport;
   try {
-    report = await probeService({ baseUrl, apiKey, now, env, signal, asking });
+    report = await probeService({ baseUrl, connect, apiKey, now, env, signal, asking });
   } catch (error) {
     const shown = { shown: keyPrefix(apiKey), source: keySource };
     const mapped = mapError(error, { connectionName: name, baseUrl, key: shown });

@@ -321,7 +321,7 @@ export async function jobsNamed(
 const AS_JOBS = {
   hint: "headcount schema jobs-file has every key; headcount help jobs an example",
   code: "invalid_jobs_file",
-};
+} as const;
 
 const refusal = (name: string, problems: readonly DocumentProblem[]): CliError =>
   documentRefusal(name, problems, AS_JOBS);

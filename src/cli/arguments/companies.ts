@@ -19,7 +19,7 @@ import {
   read,
 } from "../../shared/contract/naming/read.ts";
 import { echo } from "../../shared/contract/text.ts";
-import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
+import { type CliError, option, say, shellWord, usageError } from "../../shared/errors.ts";
 import { inputName, readTableFile } from "../../shared/input.ts";
 import { headedBy } from "../../shared/tables/table.ts";
 import type { Command } from "../options.ts";
@@ -155,5 +155,8 @@ function noCompany(
         `--input ${shellWord(text)} takes companies from it; ` +
           "--keep-input keeps its rows and columns",
       )
-    : usageError(`"${echo(text)}" is the name of a file, and there is no such file`, HOW);
+    : usageError(
+        `"${echo(text)}" is the name of a file, and there is no such file`,
+        text.startsWith("@") ? say`${option("input", text.slice(1))} takes companies from it` : HOW,
+      );
 }

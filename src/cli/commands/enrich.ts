@@ -24,11 +24,11 @@ export function register(program: Command, context: Context, run: typeof buy = b
   addExportOptions(command, "company")
     .examples(`
   $ headcount -c sample enrich zephyr-pulse-co.example
-  $ headcount -c sample enrich zephyr-pulse-co --json
-  $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite
   $ printf 'Account,Website\\nZephyr,zephyr-pulse.example\\nNobody,\\n' > crm.csv
   $ headcount -c sample enrich crm.csv --keep-input --max-credits 5 --fields name,employee_count
-  $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite`)
+  $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite
+  $ headcount -c sample enrich zephyr-pulse-co --json
+  $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite`)
     .does(async (flags: TableFlags, companies: readonly string[]) =>
       run(await parse(companies, flags, context), context),
     );

@@ -1,26 +1,41 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
+import { nearest } from "../../shared/contract/suggest.ts";
 import { type FilterKey, isFacetKey, knownValues } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { figure, filterValues, labelOf, specOf, withValues } from "../segment.ts";
-import { chosenFilters, mode, setFilters, useInquiry, WHY_UNCOUNTED } from "../state.ts";
+import { chosenFilters, mode, setFilters, useInquiry } from "../state.ts";
 
 type Suggestions = readonly { readonly value: string; readonly count?: number }[];
 
 const PAUSE_MS = 120;
 const OPTIONS = 12;
 
-interface FieldProps {
+export interface FieldProps {
   readonly filterKey: FilterKey;
-  /** Said where the count would stand. */
-  readonly isWrong: boolean;
+  /** Why the service refuses its values. */
+  readonly problem: string | undefined;
 }
+
+/** Said at its field and nowhere else, as short as it can be. */
+export const FieldProblem = ({
+  id,
+  text,
+}: {
+  readonly id: string;
+  readonly text?: string | undefined;
+}) =>
+  text === undefined ? null : (
+    <p id={`${id}-problem`} class="problem" role="alert">
+      {text}
+    </p>
+  );
 
 /**
  * A filter that takes several values: chips (any of them
  * matches) and an input that suggests what the segment has.
  */
-export function Combobox({ filterKey, isWrong }: FieldProps) {
+export function Combobox({ filterKey, problem }: FieldProps) {
   const id = useId();
   const [text, active, isOpen] = [useSignal(""), useSignal(-1), useSignal(false)];
   const input = useRef<HTMLInputElement>(null);
@@ -28,7 +43,7 @@ export function Combobox({ filterKey, isWrong }: FieldProps) {
   const options = useSuggestions(filterKey, text.value, isOpen.value);
 
   const set = (values: readonly string[]): void => {
-    if (values.length !== chosen.length)
+    if (values.join("\n") !== chosen.join("\n"))
       setFilters(withValues(chosenFilters.value, filterKey, values));
     input.current?.focus();
   };
@@ -67,6 +82,13 @@ export function Combobox({ filterKey, isWrong }: FieldProps) {
   };
 
   const isShown = isOpen.value && options.length > 0;
+  const isWrong = problem !== undefined;
+  // Of a closed list it is known which value is none, and what may have been meant.
+  const known = knownValues(filterKey);
+  const isKnown = (value: string): boolean =>
+    known.some((each) => each.toLowerCase() === value.toLowerCase());
+  const none = isWrong && known.length > 0 ? chosen.find((value) => !isKnown(value)) : undefined;
+  const near = none === undefined ? undefined : nearest(none, known);
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>
@@ -88,13 +110,22 @@ export function Combobox({ filterKey, isWrong }: FieldProps) {
             [text.value, active.value, isOpen.value] = [event.currentTarget.value, -1, true];
           }}
           onKeyDown={onKeyDown}
-          aria-describedby={isWrong ? WHY_UNCOUNTED : undefined}
+          aria-describedby={isWrong ? `${id}-problem` : undefined}
           aria-invalid={isWrong}
           data-filter={filterKey}
           onFocus={() => (isOpen.value = true)}
           onBlur={() => (isOpen.value = false)}
         />
       </div>
+      <FieldProblem id={id} text={none === undefined ? problem : `no such value: “${none}”`} />
+      {near === undefined ? null : (
+        <button
+          type="button"
+          onClick={() => set(chosen.map((value) => (value === none ? near : value)))}
+        >
+          {near} instead
+        </button>
+      )}
       <Options
         id={id}
         active={active}

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import type { FilterKey } from "../../shared/contract/vocabulary.ts";
 import { FOLDS, filterValues, labelOf, specOf, withValues } from "../segment.ts";
-import { chosenFilters, problems, setFilters, WHY_UNCOUNTED } from "../state.ts";
-import { Combobox } from "./combobox.tsx";
+import { chosenFilters, problems, setFilters } from "../state.ts";
+import { Combobox, FieldProblem, type FieldProps } from "./combobox.tsx";
 import { Button, isWholeNumber, SubmitForm } from "./parts.tsx";
 
 const PAUSE_MS = 120;
@@ -11,12 +11,15 @@ const PAUSE_MS = 120;
 export function FilterForm() {
   const set = Object.keys(chosenFilters.value).length;
   const folds = openFolds();
+  /** Where something was wrong: put right, it stays open under the hand. */
+  const amiss = useMemo(() => new Set<string>(), []);
   return (
     <SubmitForm class="filters" aria-label="Filters" act={() => undefined}>
       {FOLDS.map(({ keys, name }, index) => {
         const used = keys.filter((key) => chosenFilters.value[key] !== undefined).length;
+        if (problems.value.some(({ key }) => keys.some((each) => each === key))) amiss.add(name);
         return (
-          <details key={name} open={index < folds || (folds > 0 && used > 0)}>
+          <details key={name} open={amiss.has(name) || index < folds || (folds > 0 && used > 0)}>
             <summary>
               {name}
               {used === 0 ? null : <span class="badge">{used} set</span>}
@@ -44,18 +47,12 @@ function openFolds(): number {
 }
 
 function Field({ filterKey }: { readonly filterKey: FilterKey }) {
-  const isWrong = problems.value.some(({ key }) => key === filterKey);
-  if (specOf(filterKey).list) return <Combobox filterKey={filterKey} isWrong={isWrong} />;
-  return <TextField filterKey={filterKey} isRefused={isWrong} />;
+  const problem = problems.value.find(({ key }) => key === filterKey)?.message;
+  const Input = specOf(filterKey).list ? Combobox : TextField;
+  return <Input filterKey={filterKey} problem={problem} />;
 }
 
-function TextField({
-  filterKey,
-  isRefused,
-}: {
-  readonly filterKey: FilterKey;
-  readonly isRefused: boolean;
-}) {
+function TextField({ filterKey, problem }: FieldProps) {
   const id = useId();
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   /** What is typed and no filter yet: an answer that comes meanwhile must not take letters away. */
@@ -83,8 +80,8 @@ function TextField({
   };
 
   const isNone = isNumber && draft.value !== undefined && !isWholeNumber(draft.value);
-  const said = isNone ? "a whole number of 0 or more; the count is still without it" : undefined;
-  const isWrong = isNone || isRefused;
+  const said = isNone ? "a whole number of 0 or more; the count is still without it" : problem;
+  const isWrong = said !== undefined;
 
   return (
     <div class="field">
@@ -97,16 +94,12 @@ function TextField({
         spellcheck={false}
         class={isWrong ? "wrong" : ""}
         aria-invalid={isWrong}
-        aria-describedby={isWrong ? (isNone ? `${id}-problem` : WHY_UNCOUNTED) : undefined}
+        aria-describedby={isWrong ? `${id}-problem` : undefined}
         data-filter={filterKey}
         value={draft.value ?? stored}
         onInput={(event) => onInput(event.currentTarget.value)}
       />
-      {said === undefined ? null : (
-        <p id={`${id}-problem`} class="problem">
-          {said}
-        </p>
-      )}
+      <FieldProblem id={id} text={said} />
     </div>
   );
 }

@@ -15,6 +15,7 @@ import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
 import {
   amount,
+  costOf,
   figure,
   filterValues,
   inWords,
@@ -26,6 +27,7 @@ import {
   chosenFilters,
   count,
   counting,
+  isSaidAtFields,
   may,
   mode,
   owned,
@@ -34,7 +36,6 @@ import {
   setFilters,
   uncounted,
   useInquiry,
-  WHY_UNCOUNTED,
 } from "../state.ts";
 import { BuyDrawer } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
@@ -76,14 +77,12 @@ export function SegmentPage() {
 function CountCard({ onBuy }: { readonly onBuy: () => void }) {
   const answer = count.value;
   const isEmpty = answer?.count === 0;
-  const last = useSignal("…");
-  if (answer !== undefined) last.value = figure(answer.count);
 
   return (
     <section class="card count" aria-label="Count">
       <div>
-        <p class={counting.value ? "number old" : "number"} data-testid="count">
-          {uncounted.value === undefined ? last.value : "–"}
+        <p class="number" data-testid="count" aria-busy={counting.value}>
+          {answer === undefined ? (counting.value ? "…" : "–") : figure(answer.count)}
         </p>
         <p class="soft">
           {inWords(chosenFilters.value)}
@@ -98,7 +97,9 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
         <p class="hidden" role="status">
           {answer === undefined ? "" : `${amount(answer.count, "person matches", "people match")}`}
         </p>
-        {uncounted.value === undefined ? null : <Void {...uncounted.value} id={WHY_UNCOUNTED} />}
+        {uncounted.value === undefined || isSaidAtFields.value ? null : (
+          <Void {...uncounted.value} />
+        )}
       </div>
       {answer === undefined ? (
         <div class="price" />
@@ -132,8 +133,7 @@ function offerOf(): string {
 function Price({ answer }: { readonly answer: CountAnswer }) {
   const mine = owned.value;
   const fresh = mine?.owned && mine.new !== null ? mine.new : answer.count;
-  const cost = (answer.credits / Math.max(1, answer.count)) * fresh;
-  const after = answer.balance_after + answer.credits - cost;
+  const { after, cost } = costOf(answer, fresh);
   return (
     <p>
       {fresh === answer.count ? null : (
@@ -203,10 +203,9 @@ function Amiss({ answer, of }: AmissProps) {
 interface VoidProps {
   readonly why: string;
   readonly again: number | undefined;
-  readonly id?: string;
 }
 
-function Void({ again, id, why }: VoidProps) {
+function Void({ again, why }: VoidProps) {
   const now = useSignal(Date.now());
   useEffect(() => {
     const timer = setInterval(() => (now.value = Date.now()), 500);
@@ -215,7 +214,7 @@ function Void({ again, id, why }: VoidProps) {
 
   const seconds = again === undefined ? 0 : Math.max(0, Math.ceil((again - now.value) / 1_000));
   return (
-    <p class="problem" role="alert" id={id}>
+    <p class="problem" role="alert">
       Not counted: {why}
       {again === undefined
         ? ""

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { UsageAnswer } from "../../service/console/account.ts";
-import { amount, figure } from "../segment.ts";
+import { amount, figure, sumOf } from "../segment.ts";
 import { mode } from "../state.ts";
 import { Absent, Card, Choice, Table, useLoaded } from "./parts.tsx";
 
@@ -8,9 +8,6 @@ type UsageRow = UsageAnswer["rows"][number];
 
 const BY = (["key", "call"] as const).map((each) => [each, each] as const);
 const DAYS = 30;
-
-const sumOf = (rows: readonly UsageRow[], what: "credits" | "refunded"): number =>
-  rows.reduce((sum, row) => sum + row[what], 0);
 
 export function Usage() {
   const by = useSignal<"key" | "call">("key");
@@ -21,12 +18,12 @@ export function Usage() {
     .map(([day, rows]) => ({
       day,
       rows: rows.sort((a, b) => b.credits - a.credits),
-      credits: sumOf(rows, "credits"),
+      credits: sumOf(rows.map(({ credits }) => credits)),
     }))
     .reverse();
 
   const most = Math.max(...days.map(({ credits }) => credits));
-  const refunded = sumOf(answer?.rows ?? [], "refunded");
+  const refunded = sumOf((answer?.rows ?? []).map((row) => row.refunded));
   const partOf = ({ call, credits, key }: UsageRow): string =>
     `${by.value === "key" ? key : call?.replaceAll("_", " ")} ${figure(credits)}`;
 

@@ -243,7 +243,7 @@ export function findColumns(
     throw new InputError(
       `${file} has no usable column: one of ${fileIdentity(kind).join(", ")} ` +
         `is needed, it has ${shortList(names)}`,
-      `say which column is which with --map: ${JSON.stringify({ [kind]: example })}`,
+      `say which is which in a JSON file, --map FILE: ${JSON.stringify({ [kind]: example })}`,
     );
   }
 

@@ -97,7 +97,7 @@ async function readMap(name: string, cwd: string): Promise<ImportMap> {
   } catch (error) {
     throw new InputError(
       `the map ${name} cannot be read: ${firstLine(error)}`,
-      'a map looks like {"people": {"title": "Job Title"}}',
+      'a map is a JSON file: {"people": {"title": "Job Title"}}',
     );
   }
   return parseMap(text, name);

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import { echo, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
@@ -64,6 +65,8 @@ export function proxyFor(origin: URL, env: Env): URL | undefined {
 
 export interface TransportOptions {
   readonly origin: URL;
+  /** To a service in this process. */
+  readonly connect?: (() => Duplex) | undefined;
   readonly env: Env;
   readonly now: () => number;
   /** `free`: what none of them is beyond for a free call, in milliseconds. */
@@ -73,6 +76,7 @@ export interface TransportOptions {
 /** `node:http` loads in a third of the time of undici, which is there for proxies. */
 export function openTransport({
   origin,
+  connect,
   env,
   now,
   timeouts: { free, ...others } = {},
@@ -86,7 +90,7 @@ export function openTransport({
 
   const open = async (): Promise<Wire> =>
     proxy === undefined
-      ? (await import("./direct.ts")).directWire(origin)
+      ? (await import("./direct.ts")).directWire(origin, connect)
       : (await import("./tunnel.ts")).tunnelWire(origin, proxy);
 
   return {

@@ -77,8 +77,9 @@ class Exchange implements Receiver {
   readonly #options: ExchangeOptions;
   readonly #outcome: Outcome;
   readonly #startedAt: number;
-  readonly #chunks: Buffer[] = [];
   #head: Omit<RawReply, "body"> = { status: 0, headers: {} };
+  /** Each chunk is copied as it comes: kept until the end, all of them lie in memory twice. */
+  #body = Buffer.alloc(0);
   #length = 0;
   #isSent = false;
   #over = false;
@@ -110,14 +111,17 @@ class Exchange implements Receiver {
 
   headers(status: number, headers: ReplyHeaders): void {
     this.#head = { status, headers };
+    const told = Number(headers["content-length"]);
+    const most = replyLimit(this.#request.paid, status);
+    if (told <= most) this.#body = Buffer.allocUnsafeSlow(told);
     this.#within(this.#options.timeouts.bodyIdle, "BODY_TIMEOUT");
   }
 
   data(chunk: Buffer): void {
     if (this.#over) return;
     this.#timer?.refresh();
+    const before = this.#length;
     this.#length += chunk.length;
-    this.#chunks.push(chunk);
 
     const { now, timeouts } = this.#options;
     const most = replyLimit(this.#request.paid, this.#head.status);
@@ -129,14 +133,19 @@ class Exchange implements Receiver {
         undefined,
         `the reply took longer than ${timeouts.total / 1000} s`,
       );
+    else {
+      if (this.#length > this.#body.length) {
+        const room = Buffer.allocUnsafeSlow(Math.max(this.#length, 2 * this.#body.length));
+        this.#body.copy(room);
+        this.#body = room;
+      }
+      chunk.copy(this.#body, before);
+    }
   }
 
   end(): void {
     if (!this.#settle()) return;
-    const [only, ...more] = this.#chunks;
-    const body =
-      only !== undefined && more.length === 0 ? only : Buffer.concat(this.#chunks, this.#length);
-    this.#outcome.resolve({ ...this.#head, body });
+    this.#outcome.resolve({ ...this.#head, body: this.#body.subarray(0, this.#length) });
   }
 
   failed(error: Error, code?: string): void {

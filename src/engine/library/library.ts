@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import { join } from "node:path";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { isSlug } from "../../shared/contract/naming/slug.ts";
@@ -22,14 +20,6 @@ const COLUMNS = ["n", "identity", "record", "bought_at", "bought_by", ...PERSON_
 const PUT =
   `INSERT OR REPLACE INTO person (${COLUMNS.join(", ")}) ` +
   `VALUES (${COLUMNS.map(() => "?").join(", ")})`;
-
-/** @param serviceId the service's address, or `sample:FOLDER` */
-export function libraryPath(stateDir: string, serviceId: string, mode: "live" | "test"): string {
-  const host = /^https?:\/\/([^/:]+)/.exec(serviceId)?.[1] ?? serviceId.split(":", 1)[0] ?? "";
-  const mark = createHash("sha256").update(serviceId).digest("hex").slice(0, 8);
-  const name = `${host.replace(/[^\w.-]/g, "_")}-${mark}${mode === "test" ? "-test" : ""}.db`;
-  return join(stateDir, "library", name);
-}
 
 /** Its record as JSON text, as it came, its price in millionths of a credit. */
 export interface NewRow extends Pick<PastPurchase, "position" | "price" | "record"> {

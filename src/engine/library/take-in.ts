@@ -10,7 +10,8 @@ import { BESIDE, creditsOf } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
-import { Library, libraryPath, type NewRow, type PaidPage, recordPage } from "./library.ts";
+import { Library, type NewRow, type PaidPage, recordPage } from "./library.ts";
+import { libraryPath } from "./path.ts";
 import { normalValues } from "./person.ts";
 
 export interface Shelf {

@@ -23,7 +23,7 @@ class Hashes {
   count = 0;
 
   constructor(expected: number) {
-    this.#slots = Math.max(1_024, Math.ceil(expected / 0.7));
+    this.#slots = Math.max(1_024, Math.ceil(expected / 0.8));
     this.#table = new Uint32Array(this.#slots * 2);
   }
 

@@ -106,8 +106,11 @@ export class ReorderBuffer {
     const { unit, page } = first;
     try {
       // A free miss has no reply.
-      const hasReply = unit.settled?.follows !== undefined;
-      await this.#options.commit(hasReply ? (page ?? this.#options.read(unit)) : Page.empty, unit);
+      await this.#options.commit(
+        unit.settled?.follows === undefined ? Page.empty : (page ?? this.#options.read(unit)),
+        unit,
+      );
+      page?.release();
     } catch (error) {
       this.#options.flight.stop(error);
       return false;

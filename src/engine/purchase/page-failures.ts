@@ -2,7 +2,14 @@
 
 import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
-import { CliError, type CliErrorInit, option, type Sentence, say } from "../../shared/errors.ts";
+import {
+  CliError,
+  type CliErrorInit,
+  type CodeOf,
+  option,
+  type Sentence,
+  say,
+} from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { kindOf } from "../output/distinct.ts";
 import type { Unasked } from "../runs/journal.ts";
@@ -11,7 +18,7 @@ import type { RunReader } from "../runs/reader.ts";
 // What a paid reply was like that nothing more is bought on.
 
 export const incomplete = (
-  code: string,
+  code: CodeOf<"incomplete">,
   message: Sentence,
   more: Partial<CliErrorInit> = {},
 ): CliError => new CliError({ code, category: "incomplete", message, ...more });
@@ -101,8 +108,7 @@ export const impossibleCharge = (used: Credits): CliError =>
 export const cursorTooLong = (length: number): CliError =>
   incomplete(
     "cursor_too_long",
-    `the service's cursor of the next page is ${grouped(length)} ` +
-      "characters long: it cannot be kept",
+    `the service's cursor of the next page has ${grouped(length)} characters: it cannot be kept`,
   );
 
 export const CURSOR_GONE = "cursor_gone";

@@ -11,7 +11,7 @@ import { datasetDir, peopleFolders } from "./datasets.ts";
 import { createKey, DEFAULT_ACCOUNT, FIRST_CREDITS } from "./keys.ts";
 
 interface StoreOptions
-  extends Partial<Pick<LedgerOptions, "now" | "monotonic" | "actor" | "create">> {
+  extends Partial<Pick<LedgerOptions, "now" | "monotonic" | "actor" | "create" | "staysSealed">> {
   /** A SQLite file, or `postgres://...`. Default: `ledger.db` in the data folder. */
   readonly store?: string;
 }
@@ -43,7 +43,7 @@ export const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(
  * The accounts alone. A new folder gets the account `default`. Several processes may do so at once.
  */
 export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
-  const { create = true } = options;
+  const { create = true, staysSealed = false } = options;
   const now = options.now ?? Date.now;
   const monotonic = options.monotonic ?? (() => performance.now());
   const place = ledgerFile(dir, options.store);
@@ -51,6 +51,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
     now,
     monotonic,
     create,
+    staysSealed,
     ...(options.actor === undefined ? {} : { actor: options.actor }),
   };
   if (create) makeFolder(dir);
@@ -140,7 +141,6 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     );
   }
 
-  const { ensureSample } = await import("../../dataset/build/sample.ts");
   const { DatasetDamagedError, lostPointer, readPointer } = await import("../../dataset/layout.ts");
   const { ReloadingEngine } = await import("../../dataset/embedded/reloading-engine.ts");
   const folder = options.dataset ?? datasetDir(dir);
@@ -150,6 +150,7 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     // Made-up people must not be sold in the place of those that were imported.
     if (damage !== undefined) throw new DatasetDamagedError(damage);
     options.onSample?.();
+    const { ensureSample } = await import("../../dataset/build/sample.ts");
     await ensureSample(folder, options.signal === undefined ? {} : { signal: options.signal });
   }
 

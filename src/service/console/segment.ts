@@ -132,6 +132,7 @@ async function count(call: ConsoleCall) {
     as_of: asOf,
     ms,
     unmatched: unmatched ?? null,
+    price: creditsToNumber(call.visitor.account.plan.costs.person_search),
     credits: creditsNumber,
     balance_after: creditsToNumber(credits(free - cost)),
   };

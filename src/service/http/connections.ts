@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
-import { Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { errorEnvelopeJson } from "../../shared/contract/envelope.ts";
 import { ZERO } from "../../shared/contract/money.ts";
@@ -53,7 +52,7 @@ export class Connections {
     server.on("connection", (socket: Socket) => this.#add(socket));
     // With TLS the socket of a request is another than
     // the connection's, and there once hands are shaken.
-    server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) =>
+    server.on("setSecureContext" in server ? "secureConnection" : "connection", (socket: Socket) =>
       this.#rest(socket),
     );
   }

@@ -14,6 +14,14 @@ export interface ServiceOptions {
   readonly store: Store;
   readonly testEngine?: () => Promise<Engine>;
   readonly leftOut?: PeopleFolders;
+  /**
+   * It listens nowhere, and whoever is in this process connects by `connect`.
+   * Default: it listens at `host` and `port`.
+   */
+  readonly within?: {
+    /** Whether the calls that came are noted when it closes. */
+    readonly keepsCalls: () => boolean;
+  };
   readonly host?: string;
   readonly port?: number;
   readonly tls?: TlsFiles;

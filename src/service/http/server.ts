@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { type Duplex, duplexPair } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { serveDatasets } from "../admin/datasets.ts";
 import { isConsoleBuilt } from "../console/assets.ts";
@@ -36,7 +37,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const app = new HttpApp({ fastify, ...gates, ...watchers, tls, monotonic: clocks.monotonic });
   options.onApp?.(app.http);
 
-  const { maxDepth, publicUrl, sketches = true } = options;
+  const { maxDepth, publicUrl, sketches = true, within } = options;
   const parts = { ...clocks, ...gates, store, dataset: served.dataset, maxDepth, sleep };
 
   addRoutes(app.http, parts, sketches ? { sketch, people } : {});
@@ -58,15 +59,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
   connections.watch(app.http.server);
 
-  try {
-    await app.http.listen({ host, port: options.port ?? 0 });
-  } catch (error) {
-    await watchers.metrics?.close();
-    await app.http.close();
-    throw error;
-  }
+  await openTo(app, options, watchers);
 
-  return running(app, addressOf(host, portOf(app), scheme), {
+  const url = within === undefined ? addressOf(host, portOf(app), scheme) : "http://localhost";
+  return running(app, url, {
     ...watchers,
     limiter,
     smallCounts,
@@ -76,9 +72,25 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
         ? undefined
         : followTls(app.http.server, options.tls, clocks.now, watchers.log),
     drainMs: gates.timeouts.drain,
+    keepsCalls: within?.keepsCalls ?? (() => true),
     // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
     look: served.look,
   });
+}
+
+async function openTo(
+  { http }: HttpApp,
+  { host = "127.0.0.1", port = 0, within }: ServiceOptions,
+  { metrics }: Watchers,
+): Promise<void> {
+  try {
+    if (within === undefined) await http.listen({ host, port });
+    else await http.ready();
+  } catch (error) {
+    await metrics?.close();
+    await http.close();
+    throw error;
+  }
 }
 
 const clocksOf = ({ now, monotonic, sleep }: ServiceOptions) => ({
@@ -134,10 +146,12 @@ interface Closing extends Watchers {
   readonly browser: ServedConsole | undefined;
   readonly unfollow: (() => void) | undefined;
   readonly drainMs: number;
+  readonly keepsCalls: () => boolean;
   readonly look: () => void;
 }
 
-const portOf = (app: HttpApp): number => (app.http.server.address() as AddressInfo).port;
+const portOf = (app: HttpApp): number =>
+  (app.http.server.address() as AddressInfo | null)?.port ?? 0;
 
 function running(app: HttpApp, url: string, parts: Closing) {
   const { browser, log, look, metrics } = parts;
@@ -152,6 +166,13 @@ function running(app: HttpApp, url: string, parts: Closing) {
   return {
     url,
     port: portOf(app),
+
+    connect(): Duplex {
+      const [near, far] = duplexPair();
+      app.http.server.emit("connection", far);
+      return near;
+    },
+
     consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
     metricsUrl:
       metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
@@ -167,10 +188,11 @@ function running(app: HttpApp, url: string, parts: Closing) {
 }
 
 const flushAll = async ({
+  keepsCalls,
   limiter,
   smallCounts,
-}: Pick<Closing, "limiter" | "smallCounts">): Promise<void> => {
-  await Promise.all([limiter.flush(), smallCounts.flush()]);
+}: Pick<Closing, "keepsCalls" | "limiter" | "smallCounts">): Promise<void> => {
+  if (keepsCalls()) await Promise.all([limiter.flush(), smallCounts.flush()]);
 };
 
 async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<void> {

@@ -3,7 +3,6 @@ import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Server as NodeServer } from "node:http";
 import type { Server } from "node:https";
-import { createSecureContext } from "node:tls";
 import type { TlsFiles } from "./options.ts";
 import type { ServiceLog } from "./telemetry.ts";
 
@@ -16,6 +15,8 @@ class TlsError extends Error {
 const LOOK_MS = 5_000;
 
 export async function readTls({ cert, key }: TlsFiles, now: number) {
+  // It takes 5 MB, and who serves plain HTTP needs none of it.
+  const { createSecureContext } = await import("node:tls");
   const [certPem, keyPem] = await Promise.all([readPem(cert), readPem(key)]);
   const pair = { cert: certPem, key: keyPem, minVersion: "TLSv1.2" } as const;
   const certificate = parsed(cert, () => new X509Certificate(certPem));

@@ -63,12 +63,14 @@ export function seal(path: string, file: number): void {
   replaceFile(sealOf(path), `${text}${hash("sha256", text, "base64url")}\n`);
 }
 
+export const isSealed = (path: string): boolean => existsSync(sealOf(path));
+
 /**
  * Durable before anything is written: a seal that came
  * back after a power failure would accuse a sound file.
  */
 export function breakSeal(path: string): void {
-  if (!existsSync(sealOf(path))) return;
+  if (!isSealed(path)) return;
   rmSync(sealOf(path), { force: true });
   syncFolder(dirname(path));
 }

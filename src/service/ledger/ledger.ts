@@ -379,6 +379,11 @@ export interface LedgerOptions {
   /** Whether a ledger is made where there is none: true. Without it that is a NoLedgerError. */
   readonly create?: boolean;
   /**
+   * Whether one that is sealed is left so until something is written: a process that only
+   * reads it syncs nothing. Default false.
+   */
+  readonly staysSealed?: boolean;
+  /**
    * How long a ledger that is locked, busy or away is tried before StoreUnavailableError: 5,000 ms.
    */
   readonly patienceMs?: number;

@@ -12,7 +12,7 @@ import {
   translateError,
 } from "./errors.ts";
 import type { LedgerDatabase, MoneyRequest, Outcome, Place } from "./facts.ts";
-import { assertFilesBeside, breakSeal, ledgerFiles, seal } from "./files.ts";
+import { assertFilesBeside, breakSeal, isSealed, ledgerFiles, seal } from "./files.ts";
 import { moveMoney } from "./group.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { instancesBy } from "./instances.ts";
@@ -64,24 +64,13 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     database.exec(
       "PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1",
     );
-    await whileBusy(patienceMs, () => assertKnown(database, options.path));
-    await whileBusy(patienceMs, () => {
-      breakSeal(options.path);
-      database.exec(
-        "PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; " +
-          "PRAGMA journal_size_limit = 4194304",
-      );
-      // Turning the log on needs the file alone for a
-      // moment, and SQLite does not wait for that by itself.
-      database.exec("PRAGMA journal_mode = WAL");
-      // Another process may have sealed it while this one waited for the file.
-      breakSeal(options.path);
-    });
-    await whileBusy(patienceMs, () => makeTables(database, options.path));
+    const isKnown = await whileBusy(patienceMs, () => assertKnown(database, options.path));
 
     const now = anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
+    if (!(options.staysSealed && isKnown && isSealed(options.path))) await ledger.wake();
+
     return ledgerStore(ledger, { ...options, now }, open);
   } catch (error) {
     database.close();
@@ -89,11 +78,31 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   }
 }
 
-async function whileBusy(patienceMs: number, work: () => void): Promise<void> {
+async function prepareToWrite(
+  database: DatabaseSyncInstance,
+  path: string,
+  patienceMs: number,
+): Promise<void> {
+  await whileBusy(patienceMs, () => {
+    breakSeal(path);
+    database.exec(
+      "PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; " +
+        "PRAGMA journal_size_limit = 4194304",
+    );
+    // Turning the log on needs the file alone for a
+    // moment, and SQLite does not wait for that by itself.
+    database.exec("PRAGMA journal_mode = WAL");
+    // Another process may have sealed it while this one waited for the file.
+    breakSeal(path);
+  });
+
+  await whileBusy(patienceMs, () => makeTables(database, path));
+}
+
+async function whileBusy<Value>(patienceMs: number, work: () => Value): Promise<Value> {
   for (let waited = 0; ; waited += 20) {
     try {
-      work();
-      return;
+      return work();
     } catch (error) {
       if (resultCode(error) !== SQLITE_BUSY || waited >= patienceMs) throw error;
       await new Promise((resolve) => setPause(resolve, 5));
@@ -129,7 +138,10 @@ class SqliteLedger implements LedgerDatabase {
   readonly rowLock = "";
   readonly #database: DatabaseSyncInstance;
   readonly #options: SqliteLedgerOptions;
-  readonly #files: ReturnType<typeof ledgerFiles>;
+  #files: ReturnType<typeof ledgerFiles>;
+  /** Whether it is open to be written, and its seal broken. */
+  #isAwake = false;
+  #waking: Promise<void> | undefined;
   readonly #statements: Statements;
   readonly #dataVersion: StatementSyncInstance;
   readonly #writer: GroupCommit<Change>;
@@ -147,7 +159,7 @@ class SqliteLedger implements LedgerDatabase {
     this.#statements = statementsOf(database);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#options = options;
-    this.#files = ledgerFiles(options.path, keepsLog(database));
+    this.#files = ledgerFiles(options.path, false);
     this.#writer = new GroupCommit(database, {
       apply: (group) => this.#apply(group),
       confirm: () => this.#files.assertInPlace(true),
@@ -212,6 +224,7 @@ class SqliteLedger implements LedgerDatabase {
     work: (repeated: boolean) => Steps<Value>,
   ): Promise<Value> {
     this.#assertOpen();
+    if (!this.#isAwake) await this.wake();
     return (await this.#writer.run(durability, {
       kind: "steps",
       steps: () => work(false),
@@ -220,7 +233,23 @@ class SqliteLedger implements LedgerDatabase {
 
   async money(durability: Durability, request: MoneyRequest): Promise<unknown> {
     this.#assertOpen();
+    if (!this.#isAwake) await this.wake();
     return this.#writer.run(durability, request);
+  }
+
+  /** Before the first change. */
+  wake(): Promise<void> {
+    const { path, patienceMs } = this.#options;
+    this.#waking ??= prepareToWrite(this.#database, path, patienceMs)
+      .then(() => {
+        this.#files = ledgerFiles(path, keepsLog(this.#database));
+        this.#isAwake = true;
+      })
+      .catch((error: unknown) => {
+        this.#waking = undefined;
+        throw translateError(error);
+      });
+    return this.#waking;
   }
 
   async tidy(): Promise<void> {
@@ -282,8 +311,11 @@ class SqliteLedger implements LedgerDatabase {
     // The driver keeps the connection half open, so that SQLite
     // does not empty the log at the last close by itself.
     try {
-      this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-      this.#sealAlone();
+      // Whoever only read leaves it to those who write.
+      if (this.#isAwake) {
+        this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+        this.#sealAlone();
+      }
     } catch {
       // All that was acknowledged is in the log, and stays there.
     }
@@ -329,6 +361,7 @@ class SqliteLedger implements LedgerDatabase {
 
   async #settled(): Promise<void> {
     this.#assertOpen();
+    if (!this.#isAwake) await this.wake();
     await this.#writer.drain();
     this.#files.assertInPlace();
   }

@@ -19,7 +19,7 @@ import { countingOf, type DialectFile, dialectShape, type VendorCall } from "./s
 const AS_DIALECT = {
   hint: "docs/reference/dialects.md has every member; headcount connections dialects lists files that are right",
   code: "invalid_dialect",
-};
+} as const;
 
 type Path = readonly (string | number)[];
 

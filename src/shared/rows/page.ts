@@ -32,6 +32,15 @@ const NULL = 0x6e;
 const MARK = Buffer.from("\ufeff");
 const NOTHING: Spans = { starts: [], ends: [], broken: [], tight: true, long: false };
 
+let nobody: ReturnType<typeof closedPort> | undefined;
+
+/** What is handed over to it is freed at once. */
+function closedPort() {
+  const { port1 } = new MessageChannel();
+  port1.close();
+  return port1;
+}
+
 /** What was paid for and is no JSON, as it came. */
 export interface BrokenRow {
   /** Its place in the reply, counted from 1. */
@@ -60,6 +69,17 @@ export class Page {
   }
 
   static readonly empty = new Page(Buffer.alloc(0), NOTHING);
+
+  /**
+   * Its bytes are gone, and those of the reply that it was read from: nobody may have them still.
+   * V8 would free what lived for a while only once 64 MB of it lie there.
+   */
+  release(): void {
+    const { buffer, length } = this.#bytes;
+    if (length !== buffer.byteLength) return;
+    nobody ??= closedPort();
+    nobody.postMessage(undefined, [buffer as ArrayBuffer]);
+  }
 
   /**
    * Reads the body of a reply, whatever it is: rows that are no JSON are `broken`, and none of

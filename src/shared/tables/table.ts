@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { counted, echo, isFormula, isObject } from "../contract/text.ts";
-import { usageError } from "../errors.ts";
+import { type CodeOf, usageError } from "../errors.ts";
 import { optional } from "../packages.ts";
 import { elementLines, withoutByteOrderMark } from "./bytes.ts";
 import { CsvScanner, cellText } from "./csv-scanner.ts";
@@ -110,7 +110,7 @@ export async function readTable(name: string, bytes: Buffer): Promise<InputTable
 }
 
 /** @throws CliError exit 2 for an InputError @param code of that error */
-export function worded<Value>(read: () => Value, code = "no_table"): Value {
+export function worded<Value>(read: () => Value, code: CodeOf<"usage"> = "no_table"): Value {
   try {
     return read();
   } catch (error) {

@@ -14,6 +14,7 @@ import {
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import {
   type CliError,
+  type CodeOf,
   clauses,
   failed,
   option,
@@ -131,7 +132,7 @@ function requireAllowed(
     );
   }
 
-  function over(code: string, message: Sentence, hint: Sentence): CliError {
+  function over(code: CodeOf<"credits">, message: Sentence, hint: Sentence): CliError {
     const nothing =
       finished === undefined || finished.spent === ZERO
         ? "nothing was spent"

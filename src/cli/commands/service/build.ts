@@ -1,5 +1,5 @@
 import type { BuildOptions, BuildProgress } from "../../../dataset/build/options.ts";
-import { type CliError, failed, usageError } from "../../../shared/errors.ts";
+import { type CliError, type CodeOf, failed, usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Desk } from "../../terminal/printer.ts";
 import type { ProgressLine } from "../../terminal/progress.ts";
@@ -82,7 +82,7 @@ const INTERRUPTED = "interrupted; the dataset is as it was before";
  */
 function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const tooSmall = (what: string, hint: string, code: string): CliError =>
+  const tooSmall = (what: string, hint: string, code: CodeOf<"filesystem">): CliError =>
     failed.filesystem(`the ${what}; the dataset is as it was before`, hint, code, error);
 
   if (/no space left|disk is full/i.test(error.message)) {

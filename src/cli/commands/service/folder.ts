@@ -7,6 +7,7 @@ import type { Context } from "../../../shared/context.ts";
 import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
 import {
   CliError,
+  type CodeOf,
   type ErrorCategory,
   failed,
   shellWord,
@@ -156,6 +157,14 @@ export function ledgerPlaceOf(
   return resolve(context.cwd, store);
 }
 
+type Kind = {
+  readonly [Category in ErrorCategory]: readonly [
+    code: CodeOf<Category>,
+    category: Category,
+    hint?: string,
+  ];
+}[ErrorCategory];
+
 /**
  * What went wrong below, as an error of the command line.
  * Faults that nobody can act on stay what they are.
@@ -166,9 +175,7 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
   const importing = `headcount service import --people FILE --data ${shellWord(dir)}`;
   const place = placeFlags({ data: dir, store });
   const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
-  const kinds: Readonly<
-    Record<string, readonly [code: string, category: ErrorCategory, hint?: string]>
-  > = {
+  const kinds: Readonly<Record<string, Kind>> = {
     StoreUnavailableError: ["store_unavailable", "service"],
     StoreRefusedError: [
       ...(["store_refused", "usage"] as const),

@@ -221,7 +221,9 @@ function assumptions({ file, encoding, delimiter, skipped_lines, repaired }: Fil
 function proposal(kind: string, { file, proposed }: FileReport): string[] {
   if (proposed === undefined) return [];
   const map = harmlessJson(JSON.stringify({ [kind]: proposed }));
-  return [`${harmless(file)} has columns that are not read; a --map that takes them: ${map}`];
+  return [
+    `${harmless(file)} has columns that are not read; a file for --map that takes them: ${map}`,
+  ];
 }
 
 function refusals(what: string, { refused, reasons, examples }: TableReport): string[] {

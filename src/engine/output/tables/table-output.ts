@@ -139,7 +139,7 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
       `whether ${name} has the rows is not known: ${why}; ` +
       "to put them in again changes nothing",
   };
-  const init = { code: "table_refused", message: said[moment], cause: error };
+  const init = { code: "table_refused", message: said[moment], cause: error } as const;
   const hint = busy ? "close it there, and run this again" : hintOf(error, target);
 
   if (moment !== "early") return new CliError({ ...init, category: "incomplete", hint });

@@ -1,0 +1,67 @@
+// Tested by test/unit/answers.test.ts.
+import { readFile } from "node:fs/promises";
+import { nearest } from "../shared/contract/suggest.ts";
+import { usageError } from "../shared/errors.ts";
+import { packageRoot } from "../shared/paths.ts";
+import { broken } from "./help.ts";
+
+/** What a heading of the docs or a command says: completions/pages.json (`npm run completions`). */
+type Entry = readonly [title: string, place: string, text: string, asked: string];
+
+const MOST = 4;
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\d]+/gu) ?? [];
+
+/** Endings aside: "budgets" is "budget". */
+const isSame = (word: string, wanted: string): boolean =>
+  wanted.length > 3 && word.startsWith(wanted.slice(0, Math.max(4, wanted.length - 2)));
+
+/** How well an entry answers: a title and what users ask count for more than its first words. */
+function scoreOf([title, , text, asked]: Entry, words: readonly string[]): number {
+  const [first, second] = [wordsOf(`${title} ${asked}`), wordsOf(text)];
+  const scores = words.map((word) =>
+    first.includes(word)
+      ? 9
+      : first.some((other) => isSame(other, word))
+        ? 6
+        : second.some((other) => isSame(other, word))
+          ? 1
+          : 0,
+  );
+  return scores.includes(0) ? 0 : scores.reduce<number>((sum, score) => sum + score, 0);
+}
+
+/**
+ * Where the answer to a word is found, offline: pages of the docs and commands, the best first.
+ * @throws CliError exit 2 where nothing has all of the words, with what is nearest
+ */
+export async function lookUp(phrase: string): Promise<string> {
+  const file = new URL("completions/pages.json", packageRoot());
+  const entries: readonly Entry[] = JSON.parse(await readFile(file, "utf8"));
+  const words = wordsOf(phrase).filter((word) => word.length > 1 || /\d/.test(word));
+
+  const scored = entries
+    .map((entry) => ({ entry, score: words.length === 0 ? 0 : scoreOf(entry, words) }))
+    .sort((one, other) => other.score - one.score);
+  const best = scored[0]?.score ?? 0;
+  const found = scored.slice(0, MOST).filter(({ score }) => score > 0 && score > best / 3);
+  if (found.length > 0) {
+    return found
+      .map(({ entry: [title, place, text] }) => {
+        const lines = broken(["  ", ...text.split(" ")], "  ", "", 80);
+        return [title, `  ${place}`, ...lines, ""].join("\n");
+      })
+      .join("\n");
+  }
+
+  const names = entries.toReversed().map(([title]) => title.replace(/^headcount /, ""));
+  const others = entries.flatMap(([title, , , asked]) => wordsOf(`${title} ${asked}`));
+  const isLike = (name: string): boolean =>
+    name.length > 3 && name.split(" ").length === phrase.split(" ").length;
+  const near = nearest(phrase, [...names, ...others].filter(isLike));
+  const hint =
+    near === undefined
+      ? "headcount --help lists the commands"
+      : `did you mean headcount help ${near}?`;
+  throw usageError(`no command, page or error code says "${phrase}"`, hint);
+}
