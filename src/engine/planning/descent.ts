@@ -73,7 +73,7 @@ interface Division {
 }
 
 const wasteOf = ({ node, count }: Stuck): number => node.count - count;
-const sumOf = (leaves: readonly Stuck[]): number =>
+const sumOfCredits = (leaves: readonly Stuck[]): number =>
   leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
 
 type Residue = Stuck & { readonly why: string };
@@ -266,7 +266,7 @@ class Search {
   }
 
   get #waste(): number {
-    return sumOf(this.#leaves) + this.#again;
+    return sumOfCredits(this.#leaves) + this.#again;
   }
 
   /** The worst first, until no more is wasted than was agreed to. */
@@ -293,7 +293,7 @@ class Search {
 
     for (let next = cheapest(); next !== undefined; next = cheapest()) {
       const cost = wasteOf(next);
-      const mayFit = sumOf(this.#leaves.filter(({ isLast }) => isLast)) + cost <= maxWaste;
+      const mayFit = sumOfCredits(this.#leaves.filter(({ isLast }) => isLast)) + cost <= maxWaste;
       if (mayFit && this.#counts.calls < maxCalls) await this.#refine(maxWaste - cost);
       if (this.#waste + cost > maxWaste) this.#give(next);
       else {

@@ -6,7 +6,7 @@ import {
   formatCreditsGrouped,
   maxCredits,
   priceOf,
-  sumOf,
+  sumOfCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
@@ -76,7 +76,7 @@ export class Budget {
 
   /** What the cap leaves, once pages of an earlier session were asked for again. */
   room(): Credits {
-    const again = sumOf(this.#flight.pending.map((unit) => this.riskOf(unit)));
+    const again = sumOfCredits(this.#flight.pending.map((unit) => this.riskOf(unit)));
     return credits(this.#run.books.room(this.#options.cap) - again);
   }
 

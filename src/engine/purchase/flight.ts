@@ -1,5 +1,5 @@
 // Tested by test/unit/flight.test.ts.
-import { type Credits, sumOf } from "../../shared/contract/money.ts";
+import { type Credits, sumOfCredits } from "../../shared/contract/money.ts";
 import { byPosition, creditsOf, type QuietRecord, type Unit } from "../runs/journal.ts";
 
 /**
@@ -141,7 +141,7 @@ export class Flight {
 
   held(...phases: readonly Phase[]): Credits {
     const units = [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
-    return sumOf(units.map(({ hold }) => hold));
+    return sumOfCredits(units.map(({ hold }) => hold));
   }
 
   /**

@@ -5,7 +5,7 @@ import {
   credits,
   creditsLess,
   ONE_CREDIT,
-  sumOf,
+  sumOfCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
@@ -261,7 +261,7 @@ export function spentOf(
     return { intent, hold: creditsOf(intent.hold), again: riskOf(books, unit, promised) };
   });
   // What asking again under a promised key takes is spoken for by the reply that was lost.
-  const spokenFor = sumOf(lost.map(({ hold, again }) => hold - again));
+  const spokenFor = sumOfCredits(lost.map(({ hold, again }) => hold - again));
   return { rows, settled, uncertain: credits(books.atMost - settled - spokenFor), lost, price };
 }
 

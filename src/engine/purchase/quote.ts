@@ -12,7 +12,7 @@ import {
   maxCredits as maxOf,
   minCredits,
   priceOf,
-  sumOf,
+  sumOfCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -260,7 +260,7 @@ function rowsLeft(
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
   const shelved = (spent.lost ?? []).filter(({ intent }) => creditsOf(intent.hold) > rest);
   // Their reply may come at no further charge; while they wait for it that counts.
-  const waiting = sumOf(shelved.map(({ intent, again }) => creditsOf(intent.hold) - again));
+  const waiting = sumOfCredits(shelved.map(({ intent, again }) => creditsOf(intent.hold) - again));
   const lost = shelved.reduce(
     (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price, parcel),
     0,

@@ -5,7 +5,7 @@ import {
   maxCredits,
   minCredits,
   priceOf,
-  sumOf,
+  sumOfCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
 
@@ -163,7 +163,8 @@ export interface Spending {
   readonly at: number;
 }
 
-const toldBy = (attempts: readonly Attempt[]): Credits => sumOf(attempts.map(({ least }) => least));
+const toldBy = (attempts: readonly Attempt[]): Credits =>
+  sumOfCredits(attempts.map(({ least }) => least));
 
 /** A part of an amount, rounded up. */
 const share = (amount: Credits, part: number, whole: number): Credits =>
@@ -239,12 +240,14 @@ export class Books {
   /** What of the doubt an answer is still to tell: of who is under way, or asked for again. */
   get underWay(): Credits {
     const awaited = this.#doubts().filter(([one]) => this.#isAwaited(one));
-    return sumOf(awaited.map(([, amount]) => amount));
+    return sumOfCredits(awaited.map(([, amount]) => amount));
   }
 
   /** What of the doubt rows came for, in answers that do not say what they cost. */
   get measured(): Credits {
-    return sumOf(this.#doubts().flatMap(([one, amount]) => (isMeasured(one) ? [amount] : [])));
+    return sumOfCredits(
+      this.#doubts().flatMap(([one, amount]) => (isMeasured(one) ? [amount] : [])),
+    );
   }
 
   /** What of the doubt of the open epoch no answer is to tell any more: a reading may. */
@@ -371,7 +374,7 @@ export class Books {
   } {
     const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= askedAt);
     const within = recent.filter((one) => !isFlying(one) && (one.sent.at ?? 0) >= at);
-    const most = sumOf(recent.map((one) => this.#most(one)));
+    const most = sumOfCredits(recent.map((one) => this.#most(one)));
     return { settled: toldBy(within), most };
   }
 
@@ -523,8 +526,8 @@ export class Books {
   #sumClosed(): void {
     const sums = this.#closed.map((one) => this.#sumsOf(one));
     this.#doubted = this.#closed.filter((_, index) => (sums[index]?.doubt ?? 0n) > 0n);
-    this.#closedDoubt = sumOf(sums.map(({ doubt }) => doubt));
-    this.#closedOthers = sumOf(sums.map(({ others }) => others));
+    this.#closedDoubt = sumOfCredits(sums.map(({ doubt }) => doubt));
+    this.#closedOthers = sumOfCredits(sums.map(({ others }) => others));
   }
 
   /** Nothing is learned of what was free. */
@@ -739,7 +742,7 @@ export class Books {
   }
 
   #slack(attempts: Iterable<Attempt>): Credits {
-    return sumOf(Array.from(attempts, (one) => this.#most(one) - one.least));
+    return sumOfCredits(Array.from(attempts, (one) => this.#most(one) - one.least));
   }
 
   #most({ sent, least, most, heir, isSpoken }: Attempt): Credits {

@@ -1,6 +1,12 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Credits, credits, creditsLess, sumOf, ZERO } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsLess,
+  sumOfCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Books } from "./books.ts";
 import { type Disk, errorCode } from "./disk.ts";
@@ -86,7 +92,7 @@ export async function readRemoved(folder: string): Promise<Spend> {
 
 /** What runs cost: charged, and what lost replies may have cost. */
 export const netOf = (runs: readonly RunSpend[]): Credits =>
-  sumOf(
+  sumOfCredits(
     runs
       .flatMap(({ days }) => days)
       .flatMap(({ settled, uncertain }) => [creditsOf(settled), creditsOf(uncertain)]),

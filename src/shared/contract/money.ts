@@ -17,7 +17,7 @@ export const ZERO: Credits = credits(0n);
 export const ONE_CREDIT: Credits = credits(SCALE);
 
 /** All of them together. */
-export const sumOf = (amounts: readonly bigint[]): Credits =>
+export const sumOfCredits = (amounts: readonly bigint[]): Credits =>
   credits(amounts.reduce((sum, amount) => sum + amount, 0n));
 
 /** What is left of an amount: never less than nothing. */
