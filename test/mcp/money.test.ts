@@ -291,7 +291,8 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   );
   const enrich = { kind: "enrich", companies: companies.slice(0, 1) };
   const one = await agent.call("quote", enrich);
-  expect((await agent.call("buy", { quote_id: idOf(one) })).data).toMatchObject({ credits: 1 });
+  const named = await agent.call("buy", { quote_id: idOf(one) });
+  expect(named.data, named.text).toMatchObject({ credits: 1 });
   expect((await agent.call("quote", enrich)).data).toMatchObject({
     yours: 1,
     profiles: 0,

@@ -1,8 +1,15 @@
 import { readFileSync } from "node:fs";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { parseExact } from "../../src/shared/rows/values.ts";
-import type { User } from "./export.ts";
-import { type Human, personKey } from "./people-service.ts";
+import { asTyped } from "./as-typed.ts";
+import { seeded, type User, user } from "./export.ts";
+import {
+  Crowd,
+  type Human,
+  type PeopleOptions,
+  personKey,
+  startPeopleService,
+} from "./people-service.ts";
 
 // What a refresh wrote of the people in sales, beside who is there by an oracle.
 
@@ -29,4 +36,25 @@ export function expectFiles(me: User, before: readonly Human[], now: readonly Hu
   const moves = { added: without(now, before), removed: without(before, now) };
   for (const [move, people] of Object.entries(moves))
     if (people.length > 0) expect(keysIn(me, `sales.${move}.ndjson`)).toEqual(keysOf(people));
+}
+
+/** A service with a crowd, and somebody who bought its sales people. */
+export async function bought(
+  count: number,
+  more: Partial<PeopleOptions> & {
+    readonly seed?: number;
+    readonly addressless?: number;
+    readonly unemployed?: boolean;
+  } = {},
+) {
+  const { seed = 1, addressless = 0, unemployed = false, ...options } = more;
+  const crowd = new Crowd(seeded(seed), addressless);
+  const people = Array.from({ length: count }, () =>
+    crowd.born(unemployed ? { company_network_url: null } : {}),
+  );
+  const service = await startPeopleService({ people, ...options });
+  onTestFinished(() => service.close());
+  const me = user(service.url, service.key);
+  await me.ran(asTyped`search --department Sales --yes -o sales.ndjson`);
+  return { crowd, people, service, me, before: people.filter(inSales) };
 }
