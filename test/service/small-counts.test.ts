@@ -131,6 +131,9 @@ test("the client says which limit it is, in the words of the service", async () 
     "count",
     "--name",
     "nobody else",
+    // The last minutes of a day would be waited for.
+    "--max-wait",
+    "1",
   ]);
   expect(code).toBe(7);
   expect(stderr).toContain("counts of fewer than 5 people today");
