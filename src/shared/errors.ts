@@ -369,7 +369,7 @@ export const CODES = {
       "filesystem config_not_writable no_home sample_folder data_folder tls_files",
       "missing_file",
     ],
-    "exit 5: make room, then `headcount runs export last -o FILE`": ["disk_full"],
+    "make room, then `headcount runs export last -o FILE`": ["disk_full"],
     "give the import more memory: docs/operate/import.md": ["out_of_memory"],
     "restore from a backup: docs/operate/backup.md": [
       "backup_damaged dataset_damaged ledger_older ledger_format",

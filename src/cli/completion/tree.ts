@@ -158,11 +158,11 @@ function page(
 }
 
 /**
- * A short page that names the others, and one for
- * each command, as help prints them: by their places.
+ * A short page that names the others, and one for each command, as help prints
+ * them: by their places. Of codes of errors there are hundreds: help has them.
  */
 export function manPages(program: Command): readonly (readonly [path: string, text: string])[] {
-  const topics = TOPICS.flatMap(({ name }) => [
+  const topics = TOPICS.filter(({ name }) => name !== "error-codes").flatMap(({ name }) => [
     `.SH "${name.replace("-", " ").toUpperCase()}"`,
     asPrinted((topicText(name) ?? "").replace(/^.*\n/, "")),
   ]);
