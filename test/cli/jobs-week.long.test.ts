@@ -12,6 +12,11 @@ const DAY = 86_400_000;
 /** A service whose dataset moves: another one behind the same address and the same ledger. */
 async function movingService() {
   let service: TestService = await startTestService({ people: 600, credits: CREDITS });
+  let engine: Awaited<ReturnType<typeof openDataset>> | undefined;
+  const close = async (): Promise<void> => {
+    await service.close();
+    await engine?.close();
+  };
   const { key, ledger } = service;
   const port = Number(new URL(service.url).port);
   return {
@@ -19,14 +24,11 @@ async function movingService() {
     url: service.url,
     charged: () => charged(service, CREDITS),
     async move(people: number): Promise<void> {
-      await service.close();
-      service = await startTestService({
-        engine: await openDataset(await generatedDataset(people)),
-        ledger,
-        port,
-      });
+      await close();
+      engine = await openDataset(await generatedDataset(people));
+      service = await startTestService({ engine, ledger, port });
     },
-    close: () => service.close(),
+    close,
   };
 }
 

@@ -197,9 +197,15 @@ describe("faults", { tags: ["long"] }, () => {
     },
   );
 
-  test.each([402, 429, 500, 503])(
+  test.each([
+    [402, /credits/],
+    [429, /nothing was charged/],
+    // What broke at the service's end it tells in its own words: nobody looked.
+    [500, /^the service answered 500: "injected 500"/],
+    [503, /^the service answered 503: "injected 503"/],
+  ])(
     "a purchase answered with %i costs nothing, and is said in words",
-    async (status) => {
+    async (status, words) => {
       const agent = await start("--max-wait", "1");
       proxy.decide = (request) =>
         isPaid(request)
@@ -208,7 +214,7 @@ describe("faults", { tags: ["long"] }, () => {
       const refused = await buy(agent, 3);
       expect(refused).toMatchObject({
         failed: true,
-        text: expect.stringMatching(/charged|credits/),
+        text: expect.stringMatching(words),
       });
       proxy.decide = () => ({ kind: "none" });
       const { spent } = await budget(agent);
