@@ -12,6 +12,8 @@ import {
   minCredits,
   parseCredits,
   priceOf,
+  sumOfCredits,
+  ZERO,
 } from "../../src/shared/contract/money.ts";
 
 test("rows that are paid together cost as many of them as are begun, and a cap pays whole ones", () => {
@@ -135,6 +137,11 @@ describe("credits are fixed point", () => {
     expect(affordableRows(credits(5n), credits(0n))).toBe(Number.POSITIVE_INFINITY);
     // A cap that was lowered below what is spent: no row, and no row less than none.
     expect(affordableRows(credits(-5_000_000n), credits(1_000_000n))).toBe(0);
+  });
+
+  test("all of some amounts, to the millionth, and of none nothing", () => {
+    expect(sumOfCredits([1_000_000n, 250_001n, -1n])).toBe(1_250_000n);
+    expect(sumOfCredits([])).toBe(ZERO);
   });
 
   test("one credit, and others", () => {
