@@ -12,6 +12,7 @@ import {
   minCredits,
   parseCredits,
   priceOf,
+  priceText,
   sumOfCredits,
   ZERO,
 } from "../../src/shared/contract/money.ts";
@@ -142,6 +143,15 @@ describe("credits are fixed point", () => {
   test("all of some amounts, to the millionth, and of none nothing", () => {
     expect(sumOfCredits([1_000_000n, 250_001n, -1n])).toBe(1_250_000n);
     expect(sumOfCredits([])).toBe(ZERO);
+  });
+
+  test("a price of a row, of another thing, and of rows together", () => {
+    const unit = credits(1_500_000n);
+    expect([priceText(unit), priceText(unit, 1, "company"), priceText(unit, 25)]).toEqual([
+      "1.5 credits a profile",
+      "1.5 credits a company",
+      "1.5 credits for 25 of them together",
+    ]);
   });
 
   test("one credit, and others", () => {
