@@ -211,9 +211,11 @@ test("a log that was rotated goes on under its name, and lines of many at once n
   });
   const all = Object.fromEntries(names.map((name) => [name, job(name)]));
   writeFileSync(u.file("many.jsonc"), JSON.stringify({ log: "log.ndjson", jobs: all }));
-  await Promise.all(
+  const ran = await Promise.all(
     names.map((name) => spawnUser(u, ["jobs", "run", name, "--file", "many.jsonc"])),
   );
+  for (const { code, stderr } of ran) expect(code, stderr).toBe(0);
   const lines = u.read("log.ndjson").trim().split("\n");
-  expect(lines.map((line) => (JSON.parse(line) as { rows: number }).rows)).toEqual([2, 2, 2, 2]);
+  const rows = lines.map((line) => (JSON.parse(line) as { rows: number }).rows);
+  expect(rows, lines.join("\n")).toEqual([2, 2, 2, 2]);
 });
