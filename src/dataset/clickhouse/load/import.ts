@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Suppression } from "../../../shared/contract/suppression.ts";
 import { InputError } from "../../../shared/tables/input-file.ts";
 import { inDuckDb, link, type Room, stageSource } from "../../build/build.ts";
 import {
@@ -70,6 +71,7 @@ export async function loadIntoClickHouse(
     await rm(scratch, { recursive: true, force: true });
     if (input.dryRun) return await tryOut(scratch, input, options);
 
+    const hidden = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     const folder = join(datasetDir, "load");
     const serversOf = ({ report }: LoadState) => new LoadServers(connected, report.version, signal);
     const loadOf = (state: LoadState): Load =>
@@ -79,13 +81,16 @@ export async function loadIntoClickHouse(
     if (begun !== undefined) await serversOf(begun).endRunning();
 
     const state = await inDuckDb(scratch, options, async (room) => {
-      const fingerprint = await fingerprintFor(room.connection, place, input, options);
+      const fingerprint = await fingerprintFor(room.connection, place, input, {
+        suppressed: hidden.digest,
+        pieceRows: options.pieceRows,
+      });
       if (begun?.fingerprint === fingerprint) return begun;
       // What may be served already is no draft any more.
       if (begun !== undefined)
         await (begun.isWhole ? loadOf(begun).publish() : loadOf(begun).drop());
       await forgetLoad(folder);
-      return await make(room, { fingerprint, folder, connected, input }, options);
+      return await make(room, { fingerprint, folder, connected, input, hidden }, options);
     });
 
     const load = loadOf(state);
@@ -128,17 +133,17 @@ interface Making {
   readonly folder: string;
   readonly connected: ClickHouseServers;
   readonly input: ImportInput;
+  readonly hidden: Suppression;
 }
 
 async function make(
   room: Room,
-  { fingerprint, folder, connected, input }: Making,
+  { fingerprint, folder, connected, input, hidden }: Making,
   options: LoadBuildOptions,
 ): Promise<LoadState> {
   const source = await filesToImport(input, options);
   await stageSource(source, room, options);
   await link(room.connection);
-  const hidden = await hiddenFrom(options);
   if (!hidden.isEmpty) await removeSuppressed(room.connection, "raw_people", hidden);
 
   const { pieceRows = PIECE_ROWS } = options;
@@ -148,27 +153,22 @@ async function make(
   return keepLoad(folder, { ...sizes, fingerprint, report, isWhole: false });
 }
 
-const hiddenFrom = ({ datasetDir, suppression = suppressionDir(datasetDir) }: BuildOptions) =>
-  readHiddenPeople(suppression);
-
 /** What tells a load from another: where it goes, its files as they are, and how they are read. */
 async function fingerprintFor(
   connection: DuckDBConnection,
   place: string,
   input: ImportInput,
-  options: LoadBuildOptions,
+  further: { readonly suppressed: string; readonly pieceRows: number | undefined },
 ): Promise<string> {
   const { companies, cwd, encoding, map, people, skipLines } = input;
   const files = await findFiles(connection, importedFiles(input), cwd);
-  const { digest: suppressed } = await hiddenFrom(options);
 
   return fingerprintOf({
     format: LOAD_FORMAT,
     place,
     encoding,
     skipLines,
-    suppressed,
-    pieceRows: options.pieceRows,
+    ...further,
     map: map && (await readFile(resolve(cwd, map), "utf8").catch(() => undefined)),
     files: await Promise.all(
       files.map(async ({ path }) => {
