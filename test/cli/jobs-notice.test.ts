@@ -4,35 +4,16 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { notified } from "../../src/app/jobs/outcome.ts";
 import { testContext } from "../support/client.ts";
 import { charged, runIds, seeded, user } from "../support/export.ts";
+import { jobsFile, LEGAL, loadJobs, outcomesIn } from "../support/jobs-file.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
 let { service, u } = {} as Serving;
 serveUsers((now) => ({ service, u } = now));
-// What a command loads is loaded before the first test, whose time is bounded.
-beforeAll(async () => {
-  const nobody = user("http://127.0.0.1:9", "hc_test_nobody");
-  writeFileSync(nobody.file("jobs.jsonc"), "{}");
-  await nobody.run(["jobs", "run", "--file", "jobs.jsonc"]);
-});
+beforeAll(loadJobs);
 
-const LEGAL = {
-  command: "search",
-  filters: { department: "Legal" },
-  max_credits: 12,
-  output: "legal.csv",
-};
-
-function jobs(document: unknown, name = "jobs.jsonc"): string[] {
-  writeFileSync(u.file(name), typeof document === "string" ? document : JSON.stringify(document));
-  return ["--file", name];
-}
-const outcomes = (name: string) =>
-  u
-    .read(name)
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+const jobs = (document: unknown, name?: string) => jobsFile(u, document, name);
+const outcomes = (name: string) => outcomesIn(u, name);
 
 describe("log and notice", () => {
   const THREE = { ...LEGAL, max_credits: 3, output: "l.csv", overwrite: true };
