@@ -82,6 +82,24 @@ test("a limit that bounds nothing changes nothing of it", async () => {
   expect(ids("limited.csv")).toEqual(all);
 });
 
+test("of a run that is named a limit counts the rows of both, as that of the search does", async () => {
+  const owned = all.length - fresh;
+  const limit = (rows: number) => ["--limit", String(rows), "--yes"];
+  const [, first] = await paid(() => u.ran([...SALES, ...limit(owned + 1), "-o", "some.csv"]));
+  expect([first, ids("some.csv").length]).toEqual([1, owned + 1]);
+  const [, more] = await paid(() => u.ran(["resume", "last", ...limit(owned + 2)]));
+  expect([more, new Set(ids("some.csv")).size, ids("some.csv").length]).toEqual([
+    1,
+    owned + 2,
+    owned + 2,
+  ]);
+  const [, none] = await paid(() => u.ran(["resume", "last", ...limit(3)]));
+  expect([none, ids("some.csv").length]).toEqual([0, owned + 2]);
+  const [, rest] = await paid(() => u.ran(["resume", "last", ...limit(all.length + 9)]));
+  expect(first + more + rest).toBeLessThanOrEqual(Math.ceil(fresh * 1.1) + 2);
+  expect(ids("some.csv")).toEqual(all);
+});
+
 test("where all are owned nothing is paid, at every door", async () => {
   await u.ran([...SALES, "--new-only", "--yes", "-o", "few.csv"]);
   const jobs = u.file("jobs.jsonc");

@@ -165,7 +165,8 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
     async writeOwned(distinct: Distinct, now: () => number): Promise<void> {
       const { target } = run.plan;
       if (!withOwned(target)) return;
-      const most = (target.within?.rows ?? Infinity) - distinct.distinct;
+      const { rows = Infinity } = target.within ?? {};
+      const most = (run.state.session?.limit ?? rows) - distinct.distinct;
       await takeOver(run, ownership.beside(run, most), now);
       const units = settledUnits(run.state).filter(({ intent }) => intent.target === BESIDE);
       for (const unit of units) {

@@ -216,8 +216,9 @@ function boundsOf(input: QuoteInput) {
   else if (matches !== null)
     bounds.push([target.kind === "enrich" ? "companies" : "matches", matches + uncounted]);
 
-  const most = limit === within?.rows ? within?.fresh : limit;
-  if (most !== undefined) bounds.push(["limit", most]);
+  // Those who were owned when it began are among the rows of its limit.
+  const owned = within === undefined ? 0 : within.rows - within.fresh;
+  if (limit !== undefined) bounds.push(["limit", Math.max(0, limit - owned)]);
 
   const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
   let lossless = rowsUncapped;
