@@ -93,6 +93,8 @@ test("of a run that is named a limit counts the rows of both, as that of the sea
     owned + 2,
     owned + 2,
   ]);
+  const said = await u.run(["resume", "last", ...limit(owned + 2)]);
+  expect(said.stderr).toContain("stopped at --limit; the same command with a higher --limit");
   const [, none] = await paid(() => u.ran(["resume", "last", ...limit(3)]));
   expect([none, ids("some.csv").length]).toEqual([0, owned + 2]);
   const [, rest] = await paid(() => u.ran(["resume", "last", ...limit(all.length + 9)]));
@@ -247,6 +249,11 @@ describe("a search that stopped, and whose rest came to be owned by others", () 
     const some = names.slice(20, 60).flatMap((name) => ["--name", name]);
     await u.ran([...SALES, ...some, "--yes", "-o", "part.csv"]);
     const [id = ""] = runIds(u);
+    // A run that is named has no option for the new people alone: the search has.
+    const [warned, two] = await paid(() => u.run(["resume", id, "--max-credits", "12"]));
+    expect([warned.code, two], warned.stderr).toEqual([0, 2]);
+    const around = / again; headcount (search .*) buys only new people for /.exec(warned.stderr);
+    await u.ran([...(around?.[1] ?? "").split(" "), "--dry-run"]);
     const [ran, credits] = await paid(() => u.run(["resume", id, "--max-credits", "5000"]));
     expect([ran.code, credits], ran.stderr).toEqual([2, 0]);
     const [, next = "", most] =

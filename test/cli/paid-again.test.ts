@@ -95,7 +95,7 @@ test("a run that goes on with a higher cap says it of those who came to be yours
   await u.ends(
     0,
     ["resume", id, "--limit", "14", "--max-credits", "20"],
-    "warning: up to 2 of the 2 to buy are yours already and would be paid for again; --new-only",
+    "warning: up to 2 of the 2 to buy are yours already and would be paid for again; headcount search --department=Legal --with-owned -o ",
   );
 });
 

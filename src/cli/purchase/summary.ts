@@ -47,7 +47,7 @@ export function printSummary(bought: Bought, purchase: ParsedPurchase, printer: 
     );
   }
 
-  const notice = stoppedText(bought, order);
+  const notice = stoppedText(bought, purchase);
   const text = notice === undefined || speech === undefined ? notice : saidAt(notice, speech);
   if (text !== undefined) printer[order.job === undefined ? "note" : "say"](`${text}`);
 
@@ -95,7 +95,7 @@ const spentOf = (receipt: Receipt): Credits =>
   credits(creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits));
 
 /** Which bound ended it before all were bought, and what goes on. */
-function stoppedText(bought: Bought, order: Order): Sentence | undefined {
+function stoppedText(bought: Bought, { order, run }: ParsedPurchase): Sentence | undefined {
   const { receipt, quote } = bought;
   const { target } = order;
   const stopped =
@@ -108,7 +108,8 @@ function stoppedText(bought: Bought, order: Order): Sentence | undefined {
   const isThere =
     typeof receipt.output?.sha256 === "string" && !order.overwrite && order.job === undefined;
   const isHeld = receipt.reused >= receipt.received;
-  const isAsked = target.kind === "search" && target.owned !== undefined;
+  // A run that is named goes on with its own people.
+  const isAsked = target.kind === "search" && target.owned !== undefined && run === undefined;
   const isFirst = receipt.new_only !== null && !isAsked;
   const goesOn =
     receipt.new_only !== null && isAsked

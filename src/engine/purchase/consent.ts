@@ -1,4 +1,5 @@
 // Tested by test/cli/consent.test.ts.
+import type { OwnCommand } from "../../shared/errors.ts";
 import { checkRows } from "../output/formats.ts";
 import type { Inquiry } from "./order.ts";
 import {
@@ -15,6 +16,7 @@ import {
  * Refuses what cannot be paid or written, says what is
  * paid for again, and asks for consent. @throws CliError
  * @param isWithin of a run that goes on: whether so much was agreed to when it began
+ * @param around what buys only new people, where that is no option of the command that is typed
  */
 export async function agreeTo(
   quote: Quote,
@@ -23,7 +25,13 @@ export async function agreeTo(
     rows,
     said,
     isWithin,
-  }: { readonly rows: number; readonly said: readonly string[]; readonly isWithin?: boolean },
+    around,
+  }: {
+    readonly rows: number;
+    readonly said: readonly string[];
+    readonly isWithin?: boolean;
+    readonly around?: OwnCommand | undefined;
+  },
 ): Promise<void> {
   if (options.agreed !== undefined) requireSame(options.agreed, quote);
   requireBalance(quote, target);
@@ -36,7 +44,7 @@ export async function agreeTo(
   );
   for (const line of said) deps.onNotice(line);
 
-  const again = options.fresh ? undefined : paidAgainText(quote, target);
+  const again = options.fresh ? undefined : paidAgainText(quote, target, around);
   if (again !== undefined) deps.onWarning(`warning: ${again}`);
   const elsewhere = elsewhereText(quote);
   if (elsewhere !== undefined) deps.onWarning(`warning: some are owned already: ${elsewhere}`);

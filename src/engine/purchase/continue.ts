@@ -101,6 +101,7 @@ async function agreeBehind(
       said: [continuing(run, quote, isNamed)],
       // Lost replies may have eaten into what was agreed to for the run.
       isWithin: isNamed && quote.total <= creditsOf(state.session?.cap),
+      around: isNamed && target.kind === "search" ? resumeOf(plan, { withOwned: true }) : undefined,
     },
   );
 

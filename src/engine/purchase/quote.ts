@@ -23,6 +23,7 @@ import {
   declined,
   failed,
   type Option,
+  type OwnCommand,
   option,
   type Sentence,
   say,
@@ -534,7 +535,7 @@ export function elsewhereText({ share }: Pick<Quote, "share">): string | undefin
 export function paidAgainText(
   quote: Quote,
   target: Target,
-  around = option("new_only"),
+  around: Option | OwnCommand = option("new_only"),
 ): Sentence | undefined {
   const { share } = quote;
   const who = whoIsPaidAgain(quote, target);
@@ -542,7 +543,12 @@ export function paidAgainText(
   return say`${who} and would be paid for again; ${wayAround(quote, share, target, around)}`;
 }
 
-function wayAround(quote: Quote, share: OwnedShare, target: Target, around: Option): Sentence {
+function wayAround(
+  quote: Quote,
+  share: OwnedShare,
+  target: Target,
+  around: Option | OwnCommand,
+): Sentence {
   const { owned, total, exact, estimate, calls } = share;
   if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
   if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
