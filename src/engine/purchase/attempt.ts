@@ -1,5 +1,5 @@
 // Tested by test/scene/errors.test.ts.
-import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
+import { credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, smallerSize, USUAL_BOUNDS } from "../client/refusal.ts";
@@ -88,8 +88,10 @@ export class Attempts {
         if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason)
           return this.abandon(flown);
         const again = await this.#mayTryAgain(flown, error, attempts, now() - turnAt).catch(
-          async (failure: unknown) =>
-            Promise.reject(await this.#unlessCharged(flown, error, failure)),
+          async (failure: unknown) => {
+            if (failure === error) await this.#stopIfCharged(flown, error, true);
+            throw failure;
+          },
         );
         if (!again) return;
         continue;
@@ -115,7 +117,7 @@ export class Attempts {
     const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
     // A promise is believed of one lost reply.
     const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
-    if (!isRoomy() || isTried) await reading.take(flown);
+    if (!isRoomy() || isTried) await reading.take(isTried ? "promise" : "room", flown);
     if (isRoomy()) {
       await settlement.sendAgain(unit, budget.isPromised(unit));
       return true;
@@ -143,7 +145,7 @@ export class Attempts {
     else if (error instanceof ServiceError) {
       // Whether a 402 was one of the balance, the balance tells.
       if (error.status !== 402) await settlement.refusal(flown, error);
-      await this.#stopIfCharged(flown, error);
+      await this.#stopIfCharged(flown, error, false);
     }
     if (loss === undefined && (await this.#asksOnceMore(flown, error))) return true;
     if (loss === undefined && (await this.#refused(flown, error))) return false;
@@ -173,45 +175,30 @@ export class Attempts {
     return this.#pause(ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
   }
 
-  /** @throws where an answer was charged, or a fault may have been: it is not asked again */
-  async #stopIfCharged(flown: Flown, error: ServiceError): Promise<void> {
+  /**
+   * An answer that was charged is not asked for again, and what ends a run is free only where the
+   * balance shows that. @param isLast whether it ends the run @throws CliError where it was charged
+   */
+  async #stopIfCharged(flown: Flown, error: unknown, isLast: boolean): Promise<void> {
+    const { budget, flight, reading } = this.#parts;
+    if (!(error instanceof ServiceError) || error.status === 402 || asLost(error) !== undefined)
+      return;
     const { creditsUsed = ZERO, envelope, status } = error;
     if (this.#isMiss(error)) return;
+
     // Who keeps keys is asked only of a call that was alone, and believed where nothing tells.
-    const isPromised = this.#parts.budget.isPromised(flown.unit);
-    const isLookedAt = envelope && isFault(status) && (!isPromised || flown.alone);
-    const doubt = isLookedAt ? await this.#doubtOf(flown) : { amount: ZERO, isSeen: true };
-    if (creditsUsed <= 0n && (doubt.amount <= 0n || (isPromised && !doubt.isSeen))) return;
-    this.#parts.flight.mark(flown, { sent: true });
-    throw chargedForError(
-      error,
-      credits(maxCredits(ZERO, creditsUsed) + doubt.amount),
-      doubt.isSeen,
-    );
-  }
-
-  /** What an answer may have cost beyond what it says: nothing, where the balance shows that. */
-  async #doubtOf(flown: Flown): Promise<{ amount: Credits; isSeen: boolean }> {
+    const isPromised = budget.isPromised(flown.unit);
+    const isLookedAt = isLast || (envelope && isFault(status) && (!isPromised || flown.alone));
+    const isSeen = !isLookedAt || (await reading.take("room", flown));
+    const isOpen = isLookedAt && (isSeen || isLast || !isPromised);
     const { books } = this.#options.run.state;
-    const { attempt } = flown.unit;
-    const isOpen = books.doubtOf(attempt) > 0n && !books.isRead;
-    const isSeen = !isOpen || (await this.#parts.reading.take(flown)) !== undefined;
-    return { amount: books.doubtOf(attempt), isSeen };
-  }
-
-  /** What ends a run is free only where the balance shows that. */
-  async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
-    const isAnswer =
-      answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
-    if (!isAnswer || failure !== answer) return failure;
-
-    const { amount, isSeen } = await this.#doubtOf(flown);
-    if (amount > 0n) {
-      this.#parts.flight.mark(flown, { sent: true });
-      return chargedForError(answer, amount, isSeen);
+    const doubt = isOpen ? books.doubtOf(flown.unit.attempt) : ZERO;
+    const cost = credits(maxCredits(ZERO, creditsUsed) + doubt);
+    if (cost > 0n) {
+      flight.mark(flown, { sent: true });
+      throw chargedForError(error, cost, isSeen);
     }
-    if (!this.#parts.budget.isPromised(flown.unit)) answer.isFree = true;
-    return failure;
+    if (isLast && !isPromised) error.isFree = true;
   }
 
   #isMiss({ status, envelope }: ServiceError): boolean {
@@ -337,7 +324,7 @@ export class Attempts {
       );
 
     // The next size needs the room that this one may have taken.
-    if (this.#options.run.state.books.unread > 0n) await reading.take(flown);
+    await reading.take("room", flown);
     await settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;
   }
@@ -369,16 +356,12 @@ export class Attempts {
     // Without an account the error's own balance is all there is.
     let free = error.creditsRemaining;
 
-    const account = await reading.take(
-      flown,
-      !budget.isPromised(unit),
-      async ({ balance, held = ZERO }) => {
-        free = credits(balance - held);
-        // A balance that does not cover the hold bears it out: others spent what is gone.
-        if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
-      },
-    );
-    if (account === undefined) await settlement.refusal(flown, error);
+    const isTold = await reading.take("funds", flown, async ({ balance, held = ZERO }) => {
+      free = credits(balance - held);
+      // A balance that does not cover the hold bears it out: others spent what is gone.
+      if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
+    });
+    if (!isTold) await settlement.refusal(flown, error);
     await settlement.giveUp(unit, "not enough credits for the hold");
     if (flight.stopped || this.#lowered !== isSecond) return;
 

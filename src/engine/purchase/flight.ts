@@ -1,6 +1,6 @@
 // Tested by test/unit/flight.test.ts.
 import { type Credits, sumOfCredits } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, type QuietRecord, type Unit } from "../runs/journal.ts";
+import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 
 /**
  * `ready`: intent written; `flying`: asked for; `keeping`:
@@ -21,21 +21,6 @@ export interface Flown {
    * it was asked for, or since a look at the balance.
    */
   readonly alone: boolean;
-}
-
-export interface Told {
-  readonly balance: Credits;
-  readonly held?: Credits | undefined;
-}
-
-/** The free balance, read where money is in doubt (reading.ts). */
-export interface FreeBalance {
-  take(
-    flown?: Flown,
-    isRested?: boolean,
-    before?: (account: Told) => Promise<void>,
-  ): Promise<Told | undefined>;
-  beside(balance: Credits, used?: Credits): Promise<Pick<QuietRecord, "beside" | "own">>;
 }
 
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
@@ -142,18 +127,6 @@ export class Flight {
   held(...phases: readonly Phase[]): Credits {
     const units = [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
     return sumOfCredits(units.map(({ hold }) => hold));
-  }
-
-  /**
-   * Whether a unit in doubt must wait until nothing
-   * else moves the balance, the lowest number first.
-   */
-  mustWait({ unit }: Flown): boolean {
-    if (this.count("flying", "keeping") > 0) return true;
-    for (const other of this.#units.values()) {
-      if (other.phase === "doubt" && other.unit.intent.n < unit.intent.n) return true;
-    }
-    return false;
   }
 
   /** Rows that may still come: those that were settled are counted in the run. */

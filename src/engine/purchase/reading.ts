@@ -2,11 +2,12 @@
 import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
+import type { Books } from "../runs/books.ts";
 import { creditText, creditTextIf, type QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown, FreeBalance, Told } from "./flight.ts";
+import type { Flight, Flown } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -33,13 +34,32 @@ interface ReadingParts {
   readonly budget: Budget;
 }
 
+/** What the balance is read for, and when it is worth it: nothing else asks for it in a run. */
+const NEEDS = {
+  /** Room is lacking, or an answer ends the run: what is in doubt may have been free. */
+  room: ({ isRead, unread, wantsRest }: Books): boolean => unread > 0n && (!isRead || wantsRest),
+  /** A promise, a guess, or what was free is held against it before anything else goes out. */
+  belief: ({ isUnseen }: Books): boolean => isUnseen,
+  /** A page was lost twice under a key that is promised to be known. */
+  promise: (): boolean => true,
+  /** Neither account nor answer told what a row costs. */
+  price: (): boolean => true,
+  /** The balance may be used up, or others topped it up. */
+  funds: (): boolean => true,
+  /** Everything is bought, or nothing more is. */
+  end: (books: Books): boolean => !books.isRead || NEEDS.room(books),
+};
+
+type Told = AccountView & { readonly balance: Credits };
+
 /**
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class BalanceReading implements FreeBalance {
+export class BalanceReading {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
+  #turn: Promise<unknown> = Promise.resolve();
   #toldOf: Credits = ZERO;
   /** An account that tells no balance is not asked for it. */
   #isMute: boolean;
@@ -67,45 +87,49 @@ export class BalanceReading implements FreeBalance {
   }
 
   /**
+   * Reads it where that is needed for something, and told.
    * @param flown is in doubt itself, and goes on after it
-   * @param isRested whether it is to be believed that nothing fell
    * @param before is called with what the account tells, before that is a fact
-   * @returns undefined where the account does not tell its balance now
+   * @returns whether it is known; false: the account does not tell it now
    */
   async take(
+    need: keyof typeof NEEDS,
     flown?: Flown,
-    isRested = false,
     before?: (account: Told) => Promise<void>,
-  ): Promise<Told | undefined> {
-    const { flight } = this.#parts;
-    if (this.#isMute) return undefined;
+  ): Promise<boolean> {
+    const { budget, flight } = this.#parts;
+    const isNeeded = (): boolean => NEEDS[need](this.#options.run.state.books);
+    if (!isNeeded() || this.#isMute) return !isNeeded();
     if (flown !== undefined) flight.turn(flown, "doubt");
-    try {
-      while (flown === undefined ? flight.count("flying", "keeping") > 0 : flight.mustWait(flown))
-        await flight.change();
 
-      const account = await this.#account(isRested, before);
-      if (account !== undefined && flown !== undefined) flight.mark(flown, { alone: true });
-      return account;
+    const turn = this.#turn.then(async () => {
+      while (flight.count("flying", "keeping") > 0) await flight.change();
+      // What is not there yet would be taken for what is free.
+      const isProof =
+        need === "price" || (need === "funds" && flown && !budget.isPromised(flown.unit));
+      return !isNeeded() || (await this.#account(isProof === true, before));
+    });
+    this.#turn = turn.catch(() => undefined);
+    try {
+      const isKnown = await turn;
+      if (isKnown && flown !== undefined) flight.mark(flown, { alone: true });
+      return isKnown;
     } finally {
       if (flown !== undefined) flight.turn(flown, "flying");
     }
   }
 
-  async #account(
-    isRested: boolean,
-    before?: (account: Told) => Promise<void>,
-  ): Promise<Told | undefined> {
+  async #account(isProof: boolean, before?: (account: Told) => Promise<void>): Promise<boolean> {
     const { run, now } = this.#options;
-    const rested = (isRested || run.state.books.wantsRest) && (await this.#rest());
+    const rested = (isProof || run.state.books.wantsRest) && (await this.#rest());
 
     const askedAt = now();
     const account = await this.#told();
-    const { balance } = account ?? {};
-    this.#isMute = account !== undefined && balance === undefined;
-    if (account === undefined || balance === undefined) return undefined;
-    const told = { ...account, balance };
-    await before?.(told);
+    if (account === undefined) return false;
+    const { balance } = account;
+    this.#isMute = balance === undefined;
+    if (balance === undefined) return false;
+    await before?.({ ...account, balance });
 
     await run.append({
       t: "quiet",
@@ -117,7 +141,7 @@ export class BalanceReading implements FreeBalance {
     });
     this.#parts.budget.balance = balance;
     this.#say();
-    return told;
+    return true;
   }
 
   /** @returns false where the run is stopped: nobody waits for a proof then */
