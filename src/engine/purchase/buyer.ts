@@ -9,7 +9,6 @@ import { freeBytes } from "../runs/disk.ts";
 import {
   BESIDE,
   byPosition,
-  creditText,
   newUnit,
   pendingUnits,
   type RunState,
@@ -337,7 +336,7 @@ export class Buyer {
       most: ask.most < ask.perPage ? ask.most : undefined,
       parcel,
       key: randomUUID(),
-      hold: creditText(this.#budget.holdOf(ask.most)),
+      hold: this.#budget.holdOf(ask.most),
       promised: (honoursKeys && run.state.books.keepsKeys) || undefined,
       guess: !this.#budget.priceKnown || undefined,
       at: now(),

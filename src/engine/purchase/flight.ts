@@ -1,6 +1,6 @@
 // Tested by test/unit/flight.test.ts.
 import { type Credits, sumOfCredits } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
+import { byPosition, type Unit } from "../runs/journal.ts";
 
 /**
  * `ready`: intent written; `flying`: asked for; `keeping`:
@@ -83,7 +83,7 @@ export class Flight {
   }
 
   add(unit: Unit, sent: boolean): Flown {
-    const hold = creditsOf(unit.intent.hold);
+    const hold = unit.intent.hold;
     const flown = { unit, hold, phase: "ready" as Phase, sent, isLost: false, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;

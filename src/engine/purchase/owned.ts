@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { flagsOf } from "../../shared/contract/command-line.ts";
-import { creditsToNumber, priceOf } from "../../shared/contract/money.ts";
+import { creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { command, type OwnCommand, option } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -244,7 +244,7 @@ export async function takeOver(
       offset,
       perPage,
       key,
-      hold: "0",
+      hold: ZERO,
       owned: true,
       at,
     } as const;
@@ -253,7 +253,7 @@ export async function takeOver(
     const intending = run.intend(newUnit(intent));
     const { next, total, unread } = told ?? {};
     const facts = body === undefined ? { miss: true } : { next, total, unread };
-    const settling = run.settle({ t: "settled", n, used: "0", owned, rows, ...facts, at }, body);
+    const settling = run.settle({ t: "settled", n, used: ZERO, owned, rows, ...facts, at }, body);
     await Promise.all([intending, settling]);
   }
 }

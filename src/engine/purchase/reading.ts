@@ -3,7 +3,7 @@ import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import type { Books } from "../runs/books.ts";
-import { creditText, creditTextIf, type QuietRecord } from "../runs/journal.ts";
+import type { QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
@@ -83,7 +83,7 @@ export class BalanceReading {
     const { books } = run.state;
     if (books.restOf(balance, used) === 0n) return {};
     const { beside, own } = await spentBeside(run, books.lastRead);
-    return { beside: creditTextIf(beside || undefined), own: creditTextIf(own || undefined) };
+    return { beside: beside || undefined, own: own || undefined };
   }
 
   /**
@@ -133,7 +133,7 @@ export class BalanceReading {
 
     await run.append({
       t: "quiet",
-      balance: creditText(balance),
+      balance,
       rested: rested || undefined,
       ...(await this.beside(balance)),
       askedAt,
