@@ -196,10 +196,7 @@ export async function heldElsewhere(
   const { id, plan, state } = going;
   const had = new Map<number, number>();
   for (const { intent, settled } of settledUnits(state)) {
-    had.set(
-      intent.target,
-      Math.max(had.get(intent.target) ?? 0, intent.offset + (settled?.rows ?? 0)),
-    );
+    had.set(intent.target, Math.max(had.get(intent.target) ?? 0, intent.offset + settled.rows));
   }
 
   const isEven = [...had.values()].reduce((sum, rows) => sum + rows, 0) === state.rows;
@@ -406,7 +403,7 @@ function stocksIn(
     if (place === undefined) continue;
     const at = isStaff ? place : 0;
     const [there, before] = [had?.get(place) ?? 0, stocks.get(at)?.rows ?? 0];
-    const more = Math.max(0, (settled?.rows ?? 0) - Math.max(0, there - intent.offset));
+    const more = Math.max(0, settled.rows - Math.max(0, there - intent.offset));
     const placeOf = (own: number) => (isStaff && placed(own) !== at ? undefined : placed(own));
     stocks.set(at, { run, rows: Math.min(before + more, most - there), placeOf });
   }

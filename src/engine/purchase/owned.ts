@@ -73,7 +73,7 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
  */
 export async function widen(run: Run, quote: Quote, { account, deps }: Trade): Promise<boolean> {
   const { target, matches, parts = [], counts = [], digests, overlap = 0, ...plan } = run.plan;
-  const { rows, units } = run.state;
+  const { rows } = run.state;
   const spans = plan.spans ?? counts.map((to) => ({ from: 0, to }));
   const isOpen = quote.rows > rowsOf(spans.map(({ to }) => to));
   // Who is on a page without a reply may be in other parts, too.
@@ -85,12 +85,9 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   const more: Division = await partsToBuy(target, { matches, datasetVersion: null }, wanted, deps);
   if ((digests === undefined) !== (more.digests === undefined)) return false;
 
+  const units = settledUnits(run.state);
   const came = (at: number): number =>
-    rowsOf(
-      [...units.values()].map(({ intent, settled }) =>
-        intent.target === at ? (settled?.rows ?? 0) : 0,
-      ),
-    );
+    rowsOf(units.map(({ intent, settled }) => (intent.target === at ? settled.rows : 0)));
 
   const cut = spans.map(({ from }, at) => ({ from, to: from + came(at) }));
   const { parts: others = [], counts: sizes = [], unreached = [] } = more;

@@ -464,8 +464,12 @@ export const pendingUnits = (state: RunState): Unit[] =>
 export const byPosition = (a: Unit, b: Unit): number =>
   a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
 
-export const settledUnits = (state: RunState): Unit[] =>
-  [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
+export type SettledUnit = Unit & { readonly settled: SettledRecord };
+
+export const settledUnits = (state: RunState): SettledUnit[] =>
+  [...state.units.values()]
+    .filter((unit): unit is SettledUnit => unit.settled !== undefined)
+    .sort(byPosition);
 
 export function sumsOf(state: RunState, expected: number | null): Sums {
   return {

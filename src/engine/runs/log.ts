@@ -9,7 +9,8 @@ import { decoded, encoded, type LogEntry, type LogRecord } from "./record.ts";
 
 const LAST_LINE = 8_192;
 
-function reading<Result>(
+/** Works on a log that is there; undefined where there is none. */
+export function reading<Result>(
   path: string,
   work: (read: LogSource, size: number) => Result,
 ): Result | undefined {

@@ -197,7 +197,7 @@ export class RunReader {
     try {
       const source = logSourceOf(file);
       for (const unit of settledUnits(this.state)) {
-        if (unit.settled?.follows === undefined || !wanted(unit)) continue;
+        if (unit.settled.follows === undefined || !wanted(unit)) continue;
 
         let body: Buffer;
         try {
