@@ -143,8 +143,9 @@ export class Attempts {
     const loss = asLost(error);
     if (loss?.wasSent === true) await settlement.loss(flown);
     else if (error instanceof ServiceError) {
-      // Whether a 402 was one of the balance, the balance tells.
-      if (error.status !== 402) await settlement.refusal(flown, error);
+      // Whether a 402 was one of the balance, the balance tells; what it says that it took is taken.
+      const { creditsUsed = ZERO, status } = error;
+      if (status !== 402 || creditsUsed > 0n) await settlement.refusal(flown, error);
       await this.#stopIfCharged(flown, error, false);
     }
     if (loss === undefined && (await this.#asksOnceMore(flown, error))) return true;
@@ -181,14 +182,13 @@ export class Attempts {
    */
   async #stopIfCharged(flown: Flown, error: unknown, isLast: boolean): Promise<void> {
     const { budget, flight, reading } = this.#parts;
-    if (!(error instanceof ServiceError) || error.status === 402 || asLost(error) !== undefined)
-      return;
-    const { creditsUsed = ZERO, envelope, status } = error;
+    if (!(error instanceof ServiceError) || asLost(error) !== undefined) return;
+    const { creditsUsed = ZERO } = error;
     if (this.#isMiss(error)) return;
 
     // Who keeps keys is asked only of a call that was alone, and believed where nothing tells.
     const isPromised = budget.isPromised(flown.unit);
-    const isLookedAt = isLast || (envelope && isFault(status) && (!isPromised || flown.alone));
+    const isLookedAt = isLast || (isFault(error.status) && (!isPromised || flown.alone));
     const isSeen = !isLookedAt || (await reading.take("room", flown));
     const isOpen = isLookedAt && (isSeen || isLast || !isPromised);
     const { books } = this.#options.run.state;
