@@ -87,13 +87,7 @@ export class Attempts {
       } catch (error) {
         if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason)
           return this.abandon(flown);
-        const again = await this.#mayTryAgain(flown, error, attempts, now() - turnAt).catch(
-          async (failure: unknown) => {
-            if (failure === error) await this.#stopIfCharged(flown, error, true);
-            throw failure;
-          },
-        );
-        if (!again) return;
+        if (!(await this.#mayTryAgain(flown, error, attempts, now() - turnAt))) return;
         continue;
       }
 
@@ -143,10 +137,10 @@ export class Attempts {
     const loss = asLost(error);
     if (loss?.wasSent === true) await settlement.loss(flown);
     else if (error instanceof ServiceError) {
-      // Whether a 402 was one of the balance, the balance tells; what it says that it took is taken.
+      // Whether a 402 was one of the balance, the balance tells; what it says it took it took.
       const { creditsUsed = ZERO, status } = error;
       if (status !== 402 || creditsUsed > 0n) await settlement.refusal(flown, error);
-      await this.#stopIfCharged(flown, error, false);
+      await this.#stopIfCharged(flown, error);
     }
     if (loss === undefined && (await this.#asksOnceMore(flown, error))) return true;
     if (loss === undefined && (await this.#refused(flown, error))) return false;
@@ -176,29 +170,24 @@ export class Attempts {
     return this.#pause(ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
   }
 
-  /**
-   * An answer that was charged is not asked for again, and what ends a run is free only where the
-   * balance shows that. @param isLast whether it ends the run @throws CliError where it was charged
-   */
-  async #stopIfCharged(flown: Flown, error: unknown, isLast: boolean): Promise<void> {
+  /** @throws where an answer was charged, or a fault may have been: it is not asked again */
+  async #stopIfCharged(flown: Flown, error: ServiceError): Promise<void> {
     const { budget, flight, reading } = this.#parts;
-    if (!(error instanceof ServiceError) || asLost(error) !== undefined) return;
-    const { creditsUsed = ZERO } = error;
     if (this.#isMiss(error)) return;
 
     // Who keeps keys is asked only of a call that was alone, and believed where nothing tells.
     const isPromised = budget.isPromised(flown.unit);
-    const isLookedAt = isLast || (isFault(error.status) && (!isPromised || flown.alone));
+    const isLookedAt = isFault(error.status) && (!isPromised || flown.alone);
     const isSeen = !isLookedAt || (await reading.take("room", flown));
-    const isOpen = isLookedAt && (isSeen || isLast || !isPromised);
     const { books } = this.#options.run.state;
+    const isOpen = isLookedAt && (isSeen || !isPromised);
     const doubt = isOpen ? books.doubtOf(flown.unit.attempt) : ZERO;
-    const cost = credits(maxCredits(ZERO, creditsUsed) + doubt);
+    const cost = credits(maxCredits(ZERO, error.creditsUsed ?? ZERO) + doubt);
     if (cost > 0n) {
       flight.mark(flown, { sent: true });
       throw chargedForError(error, cost, isSeen);
     }
-    if (isLast && !isPromised) error.isFree = true;
+    if (!isPromised) error.isFree = true;
   }
 
   #isMiss({ status, envelope }: ServiceError): boolean {

@@ -1,5 +1,6 @@
 // Tested by test/unit/flight.test.ts.
 import { type Credits, sumOfCredits } from "../../shared/contract/money.ts";
+import type { Quiet } from "../runs/books.ts";
 import { byPosition, type Unit } from "../runs/journal.ts";
 
 /**
@@ -21,6 +22,18 @@ export interface Flown {
    * it was asked for, or since a look at the balance.
    */
   readonly alone: boolean;
+}
+
+/** The free balance, read where money is in doubt (reading.ts). */
+export interface FreeBalance {
+  take(
+    need: "room" | "promise" | "funds",
+    flown: Flown,
+    before?: (
+      account: Record<"balance", Credits> & { held?: Credits | undefined },
+    ) => Promise<void>,
+  ): Promise<boolean>;
+  beside(balance: Credits, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
 }
 
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";

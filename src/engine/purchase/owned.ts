@@ -85,9 +85,12 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
   const more: Division = await partsToBuy(target, { matches, datasetVersion: null }, wanted, deps);
   if ((digests === undefined) !== (more.digests === undefined)) return false;
 
-  const units = settledUnits(run.state);
   const came = (at: number): number =>
-    rowsOf(units.map(({ intent, settled }) => (intent.target === at ? settled.rows : 0)));
+    rowsOf(
+      settledUnits(run.state).flatMap(({ intent, settled }) =>
+        intent.target === at ? settled.rows : [],
+      ),
+    );
 
   const cut = spans.map(({ from }, at) => ({ from, to: from + came(at) }));
   const { parts: others = [], counts: sizes = [], unreached = [] } = more;

@@ -3,11 +3,10 @@ import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import type { Books } from "../runs/books.ts";
-import type { QuietRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown } from "./flight.ts";
+import type { Flight, Flown, FreeBalance } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -50,13 +49,13 @@ const NEEDS = {
   end: (books: Books): boolean => !books.isRead || NEEDS.room(books),
 };
 
-type Told = AccountView & { readonly balance: Credits };
+type Before = Parameters<FreeBalance["take"]>[2];
 
 /**
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class BalanceReading {
+export class BalanceReading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #turn: Promise<unknown> = Promise.resolve();
@@ -75,10 +74,7 @@ export class BalanceReading {
    * What our other runs settled since the balance was last read: asked where something is gone
    * that no answer of this run explains. @param used told by the answer that it came with
    */
-  async beside(
-    balance: Credits,
-    used: Credits = ZERO,
-  ): Promise<Pick<QuietRecord, "beside" | "own">> {
+  async beside(balance: Credits, used: Credits = ZERO): ReturnType<FreeBalance["beside"]> {
     const { run } = this.#options;
     const { books } = run.state;
     if (books.restOf(balance, used) === 0n) return {};
@@ -92,11 +88,7 @@ export class BalanceReading {
    * @param before is called with what the account tells, before that is a fact
    * @returns whether it is known; false: the account does not tell it now
    */
-  async take(
-    need: keyof typeof NEEDS,
-    flown?: Flown,
-    before?: (account: Told) => Promise<void>,
-  ): Promise<boolean> {
+  async take(need: keyof typeof NEEDS, flown?: Flown, before?: Before): Promise<boolean> {
     const { budget, flight } = this.#parts;
     const isNeeded = (): boolean => NEEDS[need](this.#options.run.state.books);
     if (!isNeeded() || this.#isMute) return !isNeeded();
@@ -119,7 +111,7 @@ export class BalanceReading {
     }
   }
 
-  async #account(isProof: boolean, before?: (account: Told) => Promise<void>): Promise<boolean> {
+  async #account(isProof: boolean, before?: Before): Promise<boolean> {
     const { run, now } = this.#options;
     const rested = (isProof || run.state.books.wantsRest) && (await this.#rest());
 

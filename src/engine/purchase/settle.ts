@@ -20,7 +20,7 @@ import {
 import type { Run } from "../runs/run.ts";
 import { isContradicted, unaskedIn } from "./as-asked.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown } from "./flight.ts";
+import type { Flight, Flown, FreeBalance } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import {
   cursorTooLong,
@@ -32,7 +32,6 @@ import {
   priceMoved,
   unreadablePage,
 } from "./page-failures.ts";
-import type { BalanceReading } from "./reading.ts";
 import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";
 
@@ -51,7 +50,7 @@ export interface SettlementParts {
   readonly remaining: Remaining;
   readonly buffer: ReorderBuffer;
   readonly repeats: Repeats;
-  readonly reading: BalanceReading;
+  readonly reading: FreeBalance;
 }
 
 /**

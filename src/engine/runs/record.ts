@@ -1,7 +1,7 @@
 import { credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 
-/** What is an amount in what a run keeps: text on the disk, where a number would lose millionths. */
+/** What is an amount in what a run keeps: text on the disk, as a number may lose millionths. */
 const AMOUNTS: ReadonlySet<string> = new Set(
   (
     "hold used declared told remaining beside own balance maxCredits cap " +
@@ -9,12 +9,12 @@ const AMOUNTS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-export const encoded = (kept: object): string =>
+export const keptText = (kept: object): string =>
   JSON.stringify(kept, (_, value: unknown) =>
     typeof value === "bigint" ? formatCredits(credits(value)) : value,
   );
 
-export const decoded = (text: string): unknown =>
+export const ofKept = (text: string): unknown =>
   JSON.parse(text, (name, value: unknown) =>
     AMOUNTS.has(name) && value !== null ? (parseCredits(value) ?? ZERO) : value,
   );

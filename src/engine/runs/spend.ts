@@ -21,7 +21,7 @@ import {
   readableState,
   runIds,
 } from "./reader.ts";
-import { decoded, encoded } from "./record.ts";
+import { keptText, ofKept } from "./record.ts";
 
 /** Folded from its journal, and kept in its place when the run is removed. */
 export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
@@ -81,7 +81,7 @@ export async function readRemoved(folder: string): Promise<Spend> {
 
     try {
       const text = await readFile(join(removedFolder(folder), name), "utf8");
-      runs.push(decoded(text) as RunSpend);
+      runs.push(ofKept(text) as RunSpend);
     } catch (error) {
       if (errorCode(error) !== "ENOENT") damaged.push(id);
     }
@@ -197,5 +197,5 @@ export async function keepSpend(
 export async function putSpend(disk: Disk, folder: string, spend: RunSpend): Promise<void> {
   makeFolder(removedFolder(folder));
   const path = join(removedFolder(folder), `${spend.run}.json`);
-  await disk.replaceFile(path, `${encoded(spend)}\n`, "spend");
+  await disk.replaceFile(path, `${keptText(spend)}\n`, "spend");
 }
