@@ -5,6 +5,7 @@ import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
+import { creditsOf } from "../../src/engine/runs/journal.ts";
 import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";
 import type { Context } from "../../src/shared/context.ts";
 import type { Filters } from "../../src/shared/contract/vocabulary.ts";
@@ -61,11 +62,11 @@ async function makeRun(
       offset: index * 2,
       perPage: 2,
       key: `k${n}`,
-      hold: "1",
+      hold: creditsOf("1"),
       at,
     });
     await run.settle(
-      { t: "settled", n, rows: rows.length, used: String(rows.length / 2), at },
+      { t: "settled", n, rows: rows.length, used: creditsOf(rows.length / 2), at },
       body,
     );
   }
@@ -349,11 +350,11 @@ describe("runs export", () => {
       offset: 0,
       perPage: 1,
       key: "k",
-      hold: "1",
+      hold: creditsOf("1"),
       at: NOW,
     });
     const reply = Buffer.from(`{"result":[{"id":"p1"}],"next_cursor":"${"c".repeat(5 << 20)}"}`);
-    const page = { t: "settled", n: 1, rows: 1, used: "1", at: NOW } as const;
+    const page = { t: "settled", n: 1, rows: 1, used: creditsOf("1"), at: NOW } as const;
     await made.settle({ ...page, next: "c".repeat(5 << 20), version: "v".repeat(5 << 20) }, reply);
     await made.append({ t: "learned", perPageMax: 1 });
     await made.close();

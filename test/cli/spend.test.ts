@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import { type JournalRecord, replay, sumsOf } from "../../src/engine/runs/journal.ts";
+import { creditsOf, type JournalRecord, replay, sumsOf } from "../../src/engine/runs/journal.ts";
 import { encodeLine } from "../../src/engine/runs/log.ts";
 import { fakeClock, type TestContextOptions, testContext } from "../support/client.ts";
 
@@ -22,8 +22,17 @@ let n = 0;
 const page = (at: number, used: string, rows: number, more: object = {}): JournalRecord[] => {
   n++;
   return [
-    { t: "intent", n, target: 0, offset: 0, perPage: rows, key: `key-${n}`, hold: used, at },
-    { t: "settled", n, rows, used, at, ...more },
+    {
+      t: "intent",
+      n,
+      target: 0,
+      offset: 0,
+      perPage: rows,
+      key: `key-${n}`,
+      hold: creditsOf(used),
+      at,
+    },
+    { t: "settled", n, rows, used: creditsOf(used), at, ...more },
   ];
 };
 
@@ -31,11 +40,11 @@ const page = (at: number, used: string, rows: number, more: object = {}): Journa
 const lost = (at: number, hold: string): JournalRecord[] => {
   const [intent] = page(at, hold, 0);
   return [
-    { t: "quiet", balance: "1000", at },
+    { t: "quiet", balance: creditsOf("1000"), at },
     intent as JournalRecord,
     { t: "lost", n, at },
-    { t: "quiet", balance: String(1000 - Number(hold)), rested: true, at },
-    { t: "quiet", balance: String(993 - Number(hold)), at },
+    { t: "quiet", balance: creditsOf(1000 - Number(hold)), rested: true, at },
+    { t: "quiet", balance: creditsOf(993 - Number(hold)), at },
   ];
 };
 

@@ -11,6 +11,7 @@ import { type Library, totalsOf } from "../../src/engine/library/library.ts";
 import { libraryPath } from "../../src/engine/library/path.ts";
 import { openLibrary } from "../../src/engine/library/take-in.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
+import { creditsOf } from "../../src/engine/runs/journal.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { cases, everyNth, LONG } from "../support/campaign.ts";
@@ -424,11 +425,11 @@ process.stdout.write("done");
         offset: 0,
         perPage: ROWS,
         key: `k${n}`,
-        hold: "1",
+        hold: creditsOf("1"),
         at,
       });
       const body = Buffer.from(JSON.stringify({ status: true, detail: [], result: rows }));
-      await run.settle({ t: "settled", n, rows: ROWS, used: String(ROWS), at: at + n }, body);
+      await run.settle({ t: "settled", n, rows: ROWS, used: creditsOf(ROWS), at: at + n }, body);
     }
     await store.finish(run, at + PAGES);
     await run.close();

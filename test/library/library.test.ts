@@ -7,6 +7,7 @@ import { libraryPath } from "../../src/engine/library/path.ts";
 import { openToWrite, queryRows } from "../../src/engine/library/sqlite.ts";
 import { openLibrary, type Shelf } from "../../src/engine/library/take-in.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
+import { creditsOf } from "../../src/engine/runs/journal.ts";
 import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";
 import { canonicalJson } from "../../src/shared/contract/filters.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
@@ -80,10 +81,10 @@ function state() {
         offset: 0,
         perPage: rows.length,
         key: `k${n}`,
-        hold: "1",
+        hold: creditsOf("1"),
         at,
       });
-      const cost = used?.[index] ?? String(rows.length);
+      const cost = creditsOf(used?.[index] ?? rows.length);
       await run.settle({ t: "settled", n, rows: rows.length, used: cost, at: at + index }, body);
     }
     if (done) await store.finish(run, at + pages.length);
@@ -215,10 +216,13 @@ test("ids beyond what a number holds exactly stay apart", async () => {
     offset: 0,
     perPage: 2,
     key: "k",
-    hold: "2",
+    hold: creditsOf("2"),
     at: START,
   });
-  await big.settle({ t: "settled", n: 1, rows: 2, used: "2", at: START }, Buffer.from(text));
+  await big.settle(
+    { t: "settled", n: 1, rows: 2, used: creditsOf("2"), at: START },
+    Buffer.from(text),
+  );
   await big.close();
   const { library } = await open();
   const ids = [...library.records({ exact: {}, prefix: {}, range: {} })].map(

@@ -21,6 +21,9 @@ const first =
   (text: string, calls: number): string =>
     calls === 0 ? spell(text) : text;
 
+const half = (text: string): string => text.slice(0, text.length / 2);
+const PROMISED = { idempotent: true, announcesKeys: true, version: () => "v1" };
+
 const SEARCH = "search --country x -o o.csv --yes --receipt r.json --per-page 25 --concurrency 1";
 
 /** All journals that are kept. */
@@ -121,8 +124,33 @@ tryCases([
     }),
   ),
   {
+    name: "a reply that breaks off is asked for again where keys are promised, and costs once",
+    habit: { people: 60, ...PROMISED, spelled: first(half) },
+    steps: [
+      run(`${SEARCH} --max-credits 60`, 0, {
+        charged: 60,
+        calls: 4,
+        rows: 60,
+        spent: { settled: 60, uncertain: 0 },
+      }),
+    ],
+  },
+  {
+    name: "one that breaks off again is kept as it came",
+    habit: { people: 25, ...PROMISED, spelled: half },
+    steps: [
+      run(`${SEARCH} --max-credits 100`, 5, {
+        charged: 25,
+        calls: 2,
+        isWritten: true,
+        says: ["paid rows cannot be read"],
+        spent: { settled: 0, uncertain: 25 },
+      }),
+    ],
+  },
+  {
     name: "a reply that breaks off where no keys are kept is not paid for twice",
-    habit: { people: 25, spelled: (text) => text.slice(0, text.length / 2) },
+    habit: { people: 25, spelled: half },
     steps: [
       run(`${SEARCH} --max-credits 100`, 5, {
         charged: 25,

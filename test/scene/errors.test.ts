@@ -86,6 +86,20 @@ tryCases([
     }),
   ),
 
+  ...product([402, 429], EVERY_DOOR).map(
+    ([status, door]): Case => ({
+      name: `a ${status} that says it was charged is booked, and asked once: ${door}`,
+      habit: { people: 60, faultTells: "used", faultCosts: 3, mishap: () => `${status}-charged` },
+      steps: [
+        run(`${DOORS[door]} --max-credits 10`, 8, {
+          ...asked(1),
+          charged: 3,
+          spent: { settled: 3, uncertain: 0 },
+        }),
+      ],
+    }),
+  ),
+
   ...product(["search", "employees"] as const, NOT_USED).map(
     ([door, faultTells]): Case => ({
       name: `one that is waited for never passes the cap, told by ${faultTells}: ${door}`,

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect } from "vitest";
 import { netOf, readSpend } from "../../src/engine/runs/spend.ts";
+import { credits, creditsToNumber, sumOfCredits } from "../../src/shared/contract/money.ts";
 import { swiftClock } from "../support/client.ts";
 import { user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
@@ -18,8 +19,8 @@ long("whatever write fails, no charge is forgotten", async () => {
     const env = { HEADCOUNT_FAILPOINT: `${step}:EIO:once` };
     const ran = await u.run([...command, "-o", "o.csv"], { env, clock: swiftClock() });
     const { runs } = await readSpend(join(u.dir, "state", "runs"));
-    const pending = runs.reduce((sum, run) => sum + Number(run.pending), 0);
-    const told = Number(netOf(runs)) / 1_000_000 + pending;
+    const pending = sumOfCredits(runs.map((run) => run.pending));
+    const told = creditsToNumber(credits(netOf(runs) + pending));
 
     const cost = service.charged() - charged;
     charged += cost;

@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { planOf, stateOf } from "../../src/engine/runs/reader.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
 import { IDEMPOTENCY_TTL_MS } from "../../src/service/ledger/records.ts";
+import { creditsToNumber } from "../../src/shared/contract/money.ts";
 import { readCsv } from "../support/export.ts";
 import { BUDGET } from "./commands.ts";
 import { isDue, type JobTold, type TypedJob } from "./jobs.ts";
@@ -576,10 +577,10 @@ export class Checks {
       const spend = await readSpend(join(person.dir, "state", "runs"));
       must(spend.damaged.length === 0, `${person.name}'s runs are damaged: ${spend.damaged}`);
       for (const { days, pending } of spend.runs) {
-        unsure += Number(pending);
+        unsure += creditsToNumber(pending);
         for (const day of days) {
-          settled += Number(day.settled);
-          unsure += Number(day.uncertain);
+          settled += creditsToNumber(day.settled);
+          unsure += creditsToNumber(day.uncertain);
         }
       }
     }

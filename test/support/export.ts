@@ -5,6 +5,7 @@ import { parse } from "csv-parse/sync";
 import { expect } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
+import { creditsToNumber, sumOfCredits } from "../../src/shared/contract/money.ts";
 import {
   type FakeClock,
   type TestContext,
@@ -117,7 +118,7 @@ export async function spentBy({
   if (damaged.length > 0) throw new Error(`damaged: ${damaged}`);
   const days = runs.flatMap((run) => run.days);
   const sum = (name: "settled" | "uncertain" | "foreign"): number =>
-    days.reduce((all, day) => all + Number(day[name]), 0);
+    creditsToNumber(sumOfCredits(days.map((day) => day[name])));
   return {
     settled: sum("settled"),
     uncertain: sum("uncertain"),

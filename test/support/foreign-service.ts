@@ -40,7 +40,7 @@ export interface ForeignOptions {
   rowsUnder: string | undefined;
   /** What `result` is instead of the rows, or of the one record, of a paid reply. */
   shape: ((rows: readonly object[]) => unknown) | undefined;
-  /** How the text of a paid reply is spelled, by how many came before it and were charged. */
+  /** How the text of a paid reply is spelled as it goes out, by how many went out before it. */
   spelled: ((text: string, calls: number) => string) | undefined;
   /** What `result` of a success is where the company is not known; undefined: a 404. */
   missing: { readonly result: unknown; readonly used?: number } | undefined;
@@ -569,14 +569,15 @@ export async function startForeignService(
       if (options.usedIs === "missing") delete whole.credits_used;
       else if (options.usedIs === "of the call before") whole.credits_used = before;
       else if (options.usedIs !== undefined) whole.credits_used = options.usedIs;
-      text = options.spelled?.(JSON.stringify(whole), spelled++) ?? JSON.stringify(whole);
+      text = JSON.stringify(whole);
       if (idempotencyKey !== undefined) stored.set(idempotencyKey, text);
     }
+    const sent = options.spelled?.(text, spelled++) ?? text;
     if (mishap === "drop") {
       response.destroy();
       return;
     }
-    const whole = text;
+    const whole = sent;
     const send = (): void => {
       const totals: Record<string, string> =
         options.total === "header"

@@ -4,7 +4,7 @@ import { main } from "../../src/cli/main.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
 import { swiftClock, tempDir, testContext } from "./client.ts";
 import { startVendor, type VendorName } from "./vendors/index.ts";
-import { millionthsOf, type RunningVendor } from "./vendors/shared.ts";
+import type { RunningVendor } from "./vendors/shared.ts";
 
 /** A user with a connection by the file of a vendor, and that vendor. */
 export async function vendorUser<Name extends VendorName>(
@@ -46,13 +46,13 @@ export async function userOfVendor<Own, Vendor extends RunningVendor<Own>>(
     const { runs } = await readSpend(join(dir, "state", "runs"));
     const days = runs.flatMap((each) => each.days);
     const sum = (kind: "settled" | "uncertain" | "foreign"): bigint =>
-      days.reduce((total, day) => total + millionthsOf(String(day[kind])), 0n);
+      days.reduce((total, day) => total + day[kind], 0n);
     return { settled: sum("settled"), uncertain: sum("uncertain"), foreign: sum("foreign") };
   };
   /** What calls that no answer came to yet may have cost beside that, in millionths. */
   const pending = async (): Promise<bigint> => {
     const { runs } = await readSpend(join(dir, "state", "runs"));
-    return runs.reduce((total, each) => total + millionthsOf(each.pending), 0n);
+    return runs.reduce((total, each) => total + each.pending, 0n);
   };
   const rows = (file: string): readonly Record<string, unknown>[] =>
     readFileSync(join(dir, file), "utf8")

@@ -2,7 +2,14 @@ import { expect, test } from "vitest";
 import { ServiceError } from "../../src/engine/client/errors.ts";
 import { Budget, type BudgetOptions } from "../../src/engine/purchase/budget.ts";
 import { Flight } from "../../src/engine/purchase/flight.ts";
-import { apply, emptyState, intend, newUnit, type Unit } from "../../src/engine/runs/journal.ts";
+import {
+  apply,
+  creditsOf,
+  emptyState,
+  intend,
+  newUnit,
+  type Unit,
+} from "../../src/engine/runs/journal.ts";
 import { type Credits, credits, ZERO } from "../../src/shared/contract/money.ts";
 
 // What may still be spent, as sums: each part of it counts once, and in the right direction.
@@ -25,7 +32,7 @@ const unit = (n: number, promised = false): Unit =>
     offset: n,
     perPage: 10,
     key: `k${n}`,
-    hold: "10",
+    hold: creditsOf("10"),
     promised,
     at: 0,
   });
@@ -36,7 +43,7 @@ function scene(change: Change = {}) {
   const run = emptyState();
   for (const n of [101, 102, 103]) {
     intend(run, unit(n));
-    apply(run, { t: "settled", n, rows: 10, used: "10", at: 0 });
+    apply(run, { t: "settled", n, rows: 10, used: creditsOf("10"), at: 0 });
   }
   intend(run, unit(104));
   apply(run, { t: "lost", n: 104, at: 0 });
@@ -86,7 +93,7 @@ test("a price that nobody told is what the first rows cost; one that was told is
   const told = scene({ price: of(7) });
   expect(told.budget.price).toBe(of(7));
   told.ask(1);
-  apply(told.run, { t: "settled", n: 1, rows: 10, used: "100", at: 0 });
+  apply(told.run, { t: "settled", n: 1, rows: 10, used: creditsOf("100"), at: 0 });
   expect([told.budget.price, told.budget.holdOf(2)]).toEqual([of(10), of(20)]);
 });
 
@@ -112,7 +119,7 @@ test("rows fit by the cap, by the rows that are allowed, and not at all where an
 
   const dear = scene();
   dear.ask(1);
-  apply(dear.run, { t: "refused", n: 1, status: 404, used: "50", at: 0 });
+  apply(dear.run, { t: "refused", n: 1, status: 404, used: creditsOf("50"), at: 0 });
   // The page that was lost may have cost as much.
   expect(dear.budget.rowRoom()).toBe(0);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Flight } from "../../src/engine/purchase/flight.ts";
-import { newUnit } from "../../src/engine/runs/journal.ts";
+import { creditsOf, newUnit } from "../../src/engine/runs/journal.ts";
 
 test("a change between a look that awaits and the wait after it is not waited for", async () => {
   const flight = new Flight();
@@ -22,7 +22,7 @@ test("a change between a look that awaits and the wait after it is not waited fo
 
 test("a unit that no cap has room for wakes whoever waits for the page before its own", async () => {
   const flight = new Flight();
-  const page = { target: 0, perPage: 10, hold: "10", key: "k", at: 0 };
+  const page = { target: 0, perPage: 10, hold: creditsOf("10"), key: "k", at: 0 };
   const [lost, behind] = [0, 10].map((offset, n) => newUnit({ t: "intent", n, offset, ...page }));
   if (lost === undefined || behind === undefined) throw new Error("two");
   flight.wait(lost);
@@ -45,7 +45,7 @@ test("the first reason to stop counts, and halts what waits", () => {
 
 test("a page that is being written is as alone as it was when it came", () => {
   const flight = new Flight();
-  const page = { target: 0, perPage: 10, hold: "10", key: "k", at: 0 };
+  const page = { target: 0, perPage: 10, hold: creditsOf("10"), key: "k", at: 0 };
   const [written, ...others] = [0, 10, 20].map((offset, n) =>
     flight.add(newUnit({ t: "intent", n, offset, ...page }), false),
   );

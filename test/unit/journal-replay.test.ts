@@ -27,7 +27,7 @@ const intent = (n: number): JournalRecord => ({
     offset: 10 * (n - 1),
     perPage: 10,
     key: `k${n}`,
-    hold: "10",
+    hold: creditsOf("10"),
     at: n,
   },
 });
@@ -35,12 +35,12 @@ const lost = (n: number): JournalRecord => ({ t: "lost", n, at: n });
 const sent = (n: number): JournalRecord => ({ t: "sent", n, at: n });
 const quiet = (balance: string, rested = false): JournalRecord => ({
   t: "quiet",
-  balance,
+  balance: creditsOf(balance),
   rested,
   at: 1,
 });
 const settled = (n: number, used: string, replayed = false): JournalRecord => ({
-  ...{ t: "settled", n, rows: 10, used, at: n, ...(replayed ? { replayed } : {}) },
+  ...{ t: "settled", n, rows: 10, used: creditsOf(used), at: n, ...(replayed ? { replayed } : {}) },
 });
 function fold(...records: readonly JournalRecord[]): RunState {
   const state = emptyState();
@@ -58,9 +58,9 @@ describe("a journal", () => {
   test("what a killed process asked for is lost where no balance is told, and asking again counts anew", () => {
     const session: JournalRecord = {
       t: "session",
-      maxCredits: "40",
+      maxCredits: creditsOf("40"),
       limit: null,
-      cap: "40",
+      cap: creditsOf("40"),
       rows: 40,
       at: 2,
     };
@@ -68,44 +68,60 @@ describe("a journal", () => {
     expect(state.books.isUnderWay(state.units.get(1)?.attempt)).toBe(false);
     apply(state, sent(1));
     apply(state, settled(1, "10"));
-    expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "10" });
+    expect(sumsOf(state, null)).toMatchObject({
+      settled: creditsOf("10"),
+      uncertain: creditsOf("10"),
+    });
   });
 
   test("a stored reply is the charge of one that was lost, and of that alone", () => {
     const state = fold(intent(1), lost(1), sent(1), settled(1, "10", true));
-    expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "0" });
+    expect(sumsOf(state, null)).toMatchObject({
+      settled: creditsOf("10"),
+      uncertain: creditsOf("0"),
+    });
     // Of several the others may have been charged as well.
     const several = fold(
       ...[intent(1), lost(1), sent(1), lost(1), sent(1), settled(1, "10", true)],
     );
-    expect(sumsOf(several, null)).toMatchObject({ settled: "10", uncertain: "10" });
+    expect(sumsOf(several, null)).toMatchObject({
+      settled: creditsOf("10"),
+      uncertain: creditsOf("10"),
+    });
   });
 
   test("a reply that is not a stored one leaves what was lost in doubt, until a balance tells", () => {
     const records = [quiet("100"), intent(1), lost(1), sent(1), settled(1, "10")];
-    expect(sumsOf(fold(...records), null)).toMatchObject({ settled: "10", uncertain: "10" });
-    expect(sumsOf(fold(...records, quiet("90")), null)).toMatchObject({ uncertain: "0" });
-    expect(sumsOf(fold(...records, quiet("80")), null)).toMatchObject({ uncertain: "10" });
+    expect(sumsOf(fold(...records), null)).toMatchObject({
+      settled: creditsOf("10"),
+      uncertain: creditsOf("10"),
+    });
+    expect(sumsOf(fold(...records, quiet("90")), null)).toMatchObject({
+      uncertain: creditsOf("0"),
+    });
+    expect(sumsOf(fold(...records, quiet("80")), null)).toMatchObject({
+      uncertain: creditsOf("10"),
+    });
   });
 
   test("a request without an end may be charged, and is under way until a process begins anew", () => {
     const open = fold(quiet("100"), intent(1));
     expect([open.uncertain, open.books.underWay]).toEqual([0n, creditsOf("10")]);
     const begun = fold(quiet("100"), intent(1), {
-      ...{ t: "session", maxCredits: null, limit: null, rows: 30, balance: "90", at: 5 },
+      ...{ t: "session", maxCredits: null, limit: null, rows: 30, balance: creditsOf("90"), at: 5 },
     });
     expect([begun.uncertain, begun.books.underWay]).toEqual([creditsOf("10"), 0n]);
   });
 
   test("a reply counts once, however often it is written, and none of a request that was never made", () => {
     const state = fold(intent(1), settled(1, "10"), settled(1, "7"), settled(2, "9"));
-    expect(sumsOf(state, null)).toMatchObject({ rows: 10, settled: "10" });
+    expect(sumsOf(state, null)).toMatchObject({ rows: 10, settled: creditsOf("10") });
   });
 
   test("numbers go on behind the highest, whatever order they stand in", () => {
     const state = fold(intent(4), intent(2), {
       ...(settled(2, "10") as SettledRecord),
-      remaining: "90",
+      remaining: creditsOf("90"),
     });
     expect(state.nextN).toBe(5);
   });
@@ -115,15 +131,27 @@ describe("a journal", () => {
       t: "settled",
       n: 1,
       rows: 10,
-      used: "10",
+      used: creditsOf("10"),
       owned: "another run",
       at: 1,
     };
-    const miss: JournalRecord = { t: "settled", n: 2, rows: 0, used: "0", miss: true, at: 2 };
+    const miss: JournalRecord = {
+      t: "settled",
+      n: 2,
+      rows: 0,
+      used: creditsOf("0"),
+      miss: true,
+      at: 2,
+    };
     const promised = { ...intent(2), promised: true } as JournalRecord;
     const state = fold(intent(1), owned, promised, miss);
     expect(state).toMatchObject({ rows: 10, owned: 10, misses: 1 });
-    expect(sumsOf(state, null)).toMatchObject({ rows: 10, misses: 1, settled: "0", days: [] });
+    expect(sumsOf(state, null)).toMatchObject({
+      rows: 10,
+      misses: 1,
+      settled: creditsOf("0"),
+      days: [],
+    });
   });
 
   test("rows that stand behind all others are in the file, and none of those that were wanted", () => {
@@ -132,7 +160,7 @@ describe("a journal", () => {
       t: "settled",
       n: 2,
       rows: 4,
-      used: "0",
+      used: creditsOf("0"),
       owned: "another run",
       at: 2,
     };
@@ -179,7 +207,11 @@ describe("a journal", () => {
 
   test("what others spent is not ours", () => {
     const state = fold(quiet("100"), intent(1), settled(1, "10"), quiet("87"));
-    expect(sumsOf(state, null)).toMatchObject({ settled: "10", uncertain: "0", foreign: "3" });
+    expect(sumsOf(state, null)).toMatchObject({
+      settled: creditsOf("10"),
+      uncertain: creditsOf("0"),
+      foreign: creditsOf("3"),
+    });
   });
 
   test("spending is told by the day it was charged on, in UTC, with its first and last moment", () => {
@@ -194,11 +226,17 @@ describe("a journal", () => {
       spent(2 * day - 1, "foreign", "0"),
       spent(day + 1, "foreign", "8"),
     ];
-    const untold = { declared: "0", told: "0" };
-    const none = { uncertain: "0", foreign: "0", ...untold };
-    const second = { rows: 10, settled: "2", uncertain: "4", foreign: "8", ...untold };
+    const untold = { declared: creditsOf("0"), told: creditsOf("0") };
+    const none = { uncertain: creditsOf("0"), foreign: creditsOf("0"), ...untold };
+    const second = {
+      rows: 10,
+      settled: creditsOf("2"),
+      uncertain: creditsOf("4"),
+      foreign: creditsOf("8"),
+      ...untold,
+    };
     expect(daysOf(all)).toEqual([
-      { from: day - 1, to: day - 1, rows: 10, settled: "1", ...none },
+      { from: day - 1, to: day - 1, rows: 10, settled: creditsOf("1"), ...none },
       { from: day, to: 2 * day - 1, ...second },
     ]);
     expect(daysOf(all, day)).toEqual([{ from: day, to: 2 * day - 1, ...second }]);

@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { errorCode, FILE_MODE } from "../../engine/runs/disk.ts";
-import { creditsOf } from "../../engine/runs/journal.ts";
 import { withLock } from "../../engine/runs/lock.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
@@ -41,8 +40,7 @@ export async function budgetUse(
   const { runs } = await readSpend(join(stateDir(context), "runs"), since);
   const mine = runs.filter(counts);
   let spent = netOf(mine);
-  for (const run of mine)
-    if (!(await continues(run))) spent = credits(spent + creditsOf(run.pending));
+  for (const run of mine) if (!(await continues(run))) spent = credits(spent + run.pending);
   return { spent, left: creditsLess(cap, spent) };
 }
 

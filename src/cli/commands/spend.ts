@@ -1,5 +1,5 @@
 import { openRuns } from "../../app/keep/store.ts";
-import { creditsOf, type DaySpend } from "../../engine/runs/journal.ts";
+import type { DaySpend } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
@@ -153,7 +153,7 @@ function fold(
       groups.set(of.join("\n"), group);
       for (const { sums } of [group, total]) {
         sums.rows += day.rows;
-        for (const name of AMOUNTS) sums[name] = credits(sums[name] + creditsOf(day[name]));
+        for (const name of AMOUNTS) sums[name] = credits(sums[name] + day[name]);
       }
     }
   }

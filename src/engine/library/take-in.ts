@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { command, failed, option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
 import { identityOf, kindOf } from "../output/distinct.ts";
 import { errorCode } from "../runs/disk.ts";
-import { BESIDE, creditsOf } from "../runs/journal.ts";
+import { BESIDE } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
@@ -207,7 +208,7 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     if (target === BESIDE || library.hasPage(run.id, n)) continue;
 
     const page = Page.read(body, "person");
-    const used = creditsOf(settled.used);
+    const used = maxCredits(ZERO, settled.used ?? ZERO);
     const paid = Math.max(settled.rows, page.length);
     const missing = settled.owned === undefined ? paid - page.length : 0;
     const forgotten = Array.from({ length: missing }, (_, index) =>

@@ -1,5 +1,5 @@
 // Tested by test/scene/errors.test.ts.
-import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
+import { credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, smallerSize, USUAL_BOUNDS } from "../client/refusal.ts";
@@ -87,11 +87,7 @@ export class Attempts {
       } catch (error) {
         if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason)
           return this.abandon(flown);
-        const again = await this.#mayTryAgain(flown, error, attempts, now() - turnAt).catch(
-          async (failure: unknown) =>
-            Promise.reject(await this.#unlessCharged(flown, error, failure)),
-        );
-        if (!again) return;
+        if (!(await this.#mayTryAgain(flown, error, attempts, now() - turnAt))) return;
         continue;
       }
 
@@ -115,7 +111,7 @@ export class Attempts {
     const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
     // A promise is believed of one lost reply.
     const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
-    if (!isRoomy() || isTried) await reading.take(flown);
+    if (!isRoomy() || isTried) await reading.take(isTried ? "promise" : "room", flown);
     if (isRoomy()) {
       await settlement.sendAgain(unit, budget.isPromised(unit));
       return true;
@@ -141,8 +137,9 @@ export class Attempts {
     const loss = asLost(error);
     if (loss?.wasSent === true) await settlement.loss(flown);
     else if (error instanceof ServiceError) {
-      // Whether a 402 was one of the balance, the balance tells.
-      if (error.status !== 402) await settlement.refusal(flown, error);
+      // Whether a 402 was one of the balance, the balance tells; what it says it took it took.
+      const { creditsUsed = ZERO, status } = error;
+      if (status !== 402 || creditsUsed > 0n) await settlement.refusal(flown, error);
       await this.#stopIfCharged(flown, error);
     }
     if (loss === undefined && (await this.#asksOnceMore(flown, error))) return true;
@@ -175,43 +172,22 @@ export class Attempts {
 
   /** @throws where an answer was charged, or a fault may have been: it is not asked again */
   async #stopIfCharged(flown: Flown, error: ServiceError): Promise<void> {
-    const { creditsUsed = ZERO, envelope, status } = error;
+    const { budget, flight, reading } = this.#parts;
     if (this.#isMiss(error)) return;
+
     // Who keeps keys is asked only of a call that was alone, and believed where nothing tells.
-    const isPromised = this.#parts.budget.isPromised(flown.unit);
-    const isLookedAt = envelope && isFault(status) && (!isPromised || flown.alone);
-    const doubt = isLookedAt ? await this.#doubtOf(flown) : { amount: ZERO, isSeen: true };
-    if (creditsUsed <= 0n && (doubt.amount <= 0n || (isPromised && !doubt.isSeen))) return;
-    this.#parts.flight.mark(flown, { sent: true });
-    throw chargedForError(
-      error,
-      credits(maxCredits(ZERO, creditsUsed) + doubt.amount),
-      doubt.isSeen,
-    );
-  }
-
-  /** What an answer may have cost beyond what it says: nothing, where the balance shows that. */
-  async #doubtOf(flown: Flown): Promise<{ amount: Credits; isSeen: boolean }> {
+    const isPromised = budget.isPromised(flown.unit);
+    const isLookedAt = isFault(error.status) && (!isPromised || flown.alone);
+    const isSeen = !isLookedAt || (await reading.take("room", flown));
     const { books } = this.#options.run.state;
-    const { attempt } = flown.unit;
-    const isOpen = books.doubtOf(attempt) > 0n && !books.isRead;
-    const isSeen = !isOpen || (await this.#parts.reading.take(flown)) !== undefined;
-    return { amount: books.doubtOf(attempt), isSeen };
-  }
-
-  /** What ends a run is free only where the balance shows that. */
-  async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
-    const isAnswer =
-      answer instanceof ServiceError && answer.status !== 402 && asLost(answer) === undefined;
-    if (!isAnswer || failure !== answer) return failure;
-
-    const { amount, isSeen } = await this.#doubtOf(flown);
-    if (amount > 0n) {
-      this.#parts.flight.mark(flown, { sent: true });
-      return chargedForError(answer, amount, isSeen);
+    const isOpen = isLookedAt && (isSeen || !isPromised);
+    const doubt = isOpen ? books.doubtOf(flown.unit.attempt) : ZERO;
+    const cost = credits(maxCredits(ZERO, error.creditsUsed ?? ZERO) + doubt);
+    if (cost > 0n) {
+      flight.mark(flown, { sent: true });
+      throw chargedForError(error, cost, isSeen);
     }
-    if (!this.#parts.budget.isPromised(flown.unit)) answer.isFree = true;
-    return failure;
+    if (!isPromised) error.isFree = true;
   }
 
   #isMiss({ status, envelope }: ServiceError): boolean {
@@ -337,7 +313,7 @@ export class Attempts {
       );
 
     // The next size needs the room that this one may have taken.
-    if (this.#options.run.state.books.unread > 0n) await reading.take(flown);
+    await reading.take("room", flown);
     await settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;
   }
@@ -369,16 +345,12 @@ export class Attempts {
     // Without an account the error's own balance is all there is.
     let free = error.creditsRemaining;
 
-    const account = await reading.take(
-      flown,
-      !budget.isPromised(unit),
-      async ({ balance, held = ZERO }) => {
-        free = credits(balance - held);
-        // A balance that does not cover the hold bears it out: others spent what is gone.
-        if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
-      },
-    );
-    if (account === undefined) await settlement.refusal(flown, error);
+    const isTold = await reading.take("funds", flown, async ({ balance, held = ZERO }) => {
+      free = credits(balance - held);
+      // A balance that does not cover the hold bears it out: others spent what is gone.
+      if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
+    });
+    if (!isTold) await settlement.refusal(flown, error);
     await settlement.giveUp(unit, "not enough credits for the hold");
     if (flight.stopped || this.#lowered !== isSecond) return;
 

@@ -9,7 +9,6 @@ import { freeBytes } from "../runs/disk.ts";
 import {
   BESIDE,
   byPosition,
-  creditText,
   newUnit,
   pendingUnits,
   type RunState,
@@ -155,8 +154,7 @@ export class Buyer {
 
     try {
       // Of what was stopped, too: what no answer is to tell any more a reading may.
-      const { books } = run.state;
-      if (books.unread > 0n || !(flight.stopped || books.isRead)) await this.#reading.take();
+      await this.#reading.take(flight.stopped ? "room" : "end");
       this.#learnPageRows();
     } catch (error) {
       // Everything is bought and kept: no reason to fail for a number in the last line.
@@ -235,18 +233,17 @@ export class Buyer {
 
   async #lookOnce(): Promise<void> {
     if (!this.#isInDoubt || this.#flight.count("flying", "keeping", "doubt") > 0) return;
-    this.#isBlind = (await this.#reading.take()) === undefined;
+    this.#isBlind = !(await this.#reading.take("belief"));
   }
 
   /** Where room is lacking, a reading may show that what is in doubt was free. */
   async #findsRoom(): Promise<boolean> {
     const { run, maxRows = Infinity } = this.#options;
-    const { books, rows } = run.state;
-    const isLeft = rows < maxRows && (this.#remaining.somethingLeft || this.#flight.hasShelved);
-    if (!isLeft || books.unread === 0n || (books.isRead && !books.wantsRest)) return false;
+    const isLeft = this.#remaining.somethingLeft || this.#flight.hasShelved;
+    if (!isLeft || run.state.rows >= maxRows) return false;
 
     const before = this.#budget.room();
-    await this.#reading.take();
+    await this.#reading.take("room");
     if (this.#budget.room() <= before) return false;
     this.#flight.unshelve();
     return true;
@@ -256,8 +253,8 @@ export class Buyer {
   async #requirePrice(): Promise<void> {
     const { rows, owned } = this.#options.run.state;
     if (this.#budget.priceKnown || rows <= owned || !this.#flight.isEmpty) return;
-    const account = await this.#reading.take(undefined, true);
-    if (!this.#budget.priceKnown) throw priceUntold(account?.balance);
+    const isRead = await this.#reading.take("price");
+    if (!this.#budget.priceKnown) throw priceUntold(isRead);
   }
 
   async #goesPastWall(): Promise<boolean> {
@@ -339,7 +336,7 @@ export class Buyer {
       most: ask.most < ask.perPage ? ask.most : undefined,
       parcel,
       key: randomUUID(),
-      hold: creditText(this.#budget.holdOf(ask.most)),
+      hold: this.#budget.holdOf(ask.most),
       promised: (honoursKeys && run.state.books.keepsKeys) || undefined,
       guess: !this.#budget.priceKnown || undefined,
       at: now(),
@@ -371,7 +368,7 @@ export class Buyer {
    * @throws CliError exit 4 where it is used up
    */
   async #requireBalance(): Promise<void> {
-    await this.#reading.take();
+    await this.#reading.take("funds");
     const { balance = ZERO } = this.#budget;
     if (this.#budget.affordable(balance) < 1) throw this.#budget.usedUp(undefined);
   }

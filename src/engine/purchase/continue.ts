@@ -5,7 +5,6 @@ import { grouped } from "../../shared/contract/text.ts";
 import { option, say, usageError } from "../../shared/errors.ts";
 import { sha256Of } from "../output/paths.ts";
 import { registerIn } from "../output/register.ts";
-import { creditsOf } from "../runs/journal.ts";
 import { isNarrowed, resumeOf } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
@@ -45,10 +44,9 @@ export async function agreeToRest(
 /** What was agreed to for the run, where it is asked for by its id and nothing else is said. */
 function boundsOf({ state }: Run, { options }: Trade, isNamed: boolean) {
   const before = isNamed ? state.session : undefined;
-  const cap = before?.maxCredits == null ? undefined : creditsOf(before.maxCredits);
   return {
     limit: options.limit ?? before?.limit ?? undefined,
-    maxCredits: options.maxCredits ?? cap,
+    maxCredits: options.maxCredits ?? before?.maxCredits ?? undefined,
     // All of it was paid for, whoever was owned: so it goes on.
     fresh: before?.again === true,
   };
@@ -100,7 +98,7 @@ async function agreeBehind(
       rows: options.join?.rows.length ?? written,
       said: [continuing(run, quote, isNamed)],
       // Lost replies may have eaten into what was agreed to for the run.
-      isWithin: isNamed && quote.total <= creditsOf(state.session?.cap),
+      isWithin: isNamed && quote.total <= (state.session?.cap ?? 0n),
       around: isNamed && target.kind === "search" ? resumeOf(plan, { withOwned: true }) : undefined,
     },
   );

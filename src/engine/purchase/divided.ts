@@ -99,7 +99,7 @@ async function restOf(
 
 const rowsOf = (run: Run, target: number): JsonRecord[] =>
   settledUnits(run.state)
-    .filter((unit) => unit.intent.target === target && unit.settled?.follows !== undefined)
+    .filter((unit) => unit.intent.target === target && unit.settled.follows !== undefined)
     .flatMap((unit) => Page.read(run.readReply(unit), "person").rows());
 
 /** Who is in a part, as a count by address proves; undefined where it does not. */

@@ -1,4 +1,5 @@
 // Tested by test/cli/owned-by-default.test.ts.
+import type { Credits } from "../../shared/contract/money.ts";
 import { addressForms } from "../../shared/contract/naming/address.ts";
 import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -7,7 +8,7 @@ import { pagingName } from "../client/dialect.ts";
 import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
 import { errorCode } from "../runs/disk.ts";
-import { creditText, pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
+import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { Division } from "../runs/record.ts";
@@ -77,8 +78,7 @@ export async function earlierRun(
 
   // The same command again, word for word, is the same purchase: under another
   // cap, what is held counts for nothing in it (docs/explanation/caps.md).
-  const cap = options.maxCredits === undefined ? null : creditText(options.maxCredits);
-  const isAgain = held.commands.has(commandOf(identity, cap));
+  const isAgain = held.commands.has(commandOf(identity, options.maxCredits ?? null));
   const isWhole = stock >= (isAgain || quote.rows === 0 ? quote.rows : most);
 
   // More rows may lie behind a wall that those of the earlier run did not reach.
@@ -99,7 +99,7 @@ export async function earlierRun(
 }
 
 /** A target with its cap. */
-const commandOf = ({ target }: RunIdentity, cap: string | null): string =>
+const commandOf = ({ target }: RunIdentity, cap: Credits | null): string =>
   `${targetText(target)} ${cap}`;
 
 /** What finished runs hold of what is asked for. */
@@ -196,10 +196,7 @@ export async function heldElsewhere(
   const { id, plan, state } = going;
   const had = new Map<number, number>();
   for (const { intent, settled } of settledUnits(state)) {
-    had.set(
-      intent.target,
-      Math.max(had.get(intent.target) ?? 0, intent.offset + (settled?.rows ?? 0)),
-    );
+    had.set(intent.target, Math.max(had.get(intent.target) ?? 0, intent.offset + settled.rows));
   }
 
   const isEven = [...had.values()].reduce((sum, rows) => sum + rows, 0) === state.rows;
@@ -406,7 +403,7 @@ function stocksIn(
     if (place === undefined) continue;
     const at = isStaff ? place : 0;
     const [there, before] = [had?.get(place) ?? 0, stocks.get(at)?.rows ?? 0];
-    const more = Math.max(0, (settled?.rows ?? 0) - Math.max(0, there - intent.offset));
+    const more = Math.max(0, settled.rows - Math.max(0, there - intent.offset));
     const placeOf = (own: number) => (isStaff && placed(own) !== at ? undefined : placed(own));
     stocks.set(at, { run, rows: Math.min(before + more, most - there), placeOf });
   }

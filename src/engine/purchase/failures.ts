@@ -8,6 +8,7 @@ import {
   creditsText,
   formatCreditsGrouped,
   priceOf,
+  ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import {
@@ -310,7 +311,7 @@ export function beyondCursor(
   return {
     gone: error,
     target: { ...target, owned: "with" as const, ...within },
-    maxCredits: creditsLess(creditsOf(state.session?.cap), state.books.atMost),
+    maxCredits: creditsLess(state.session?.cap ?? ZERO, state.books.atMost),
   };
 }
 
@@ -321,7 +322,7 @@ export function beyondCursor(
 export function aboveCap({
   state: { session, spent, rows },
 }: Pick<RunReader, "state">): string | undefined {
-  const cap = creditsOf(session?.cap);
+  const cap = session?.cap ?? ZERO;
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
   const why =

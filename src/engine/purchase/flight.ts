@@ -1,6 +1,7 @@
 // Tested by test/unit/flight.test.ts.
 import { type Credits, sumOfCredits } from "../../shared/contract/money.ts";
-import { byPosition, creditsOf, type QuietRecord, type Unit } from "../runs/journal.ts";
+import type { Quiet } from "../runs/books.ts";
+import { byPosition, type Unit } from "../runs/journal.ts";
 
 /**
  * `ready`: intent written; `flying`: asked for; `keeping`:
@@ -23,19 +24,16 @@ export interface Flown {
   readonly alone: boolean;
 }
 
-export interface Told {
-  readonly balance: Credits;
-  readonly held?: Credits | undefined;
-}
-
 /** The free balance, read where money is in doubt (reading.ts). */
 export interface FreeBalance {
   take(
-    flown?: Flown,
-    isRested?: boolean,
-    before?: (account: Told) => Promise<void>,
-  ): Promise<Told | undefined>;
-  beside(balance: Credits, used?: Credits): Promise<Pick<QuietRecord, "beside" | "own">>;
+    need: "room" | "promise" | "funds",
+    flown: Flown,
+    before?: (
+      account: Record<"balance", Credits> & { held?: Credits | undefined },
+    ) => Promise<void>,
+  ): Promise<boolean>;
+  beside(balance: Credits, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
 }
 
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
@@ -98,7 +96,7 @@ export class Flight {
   }
 
   add(unit: Unit, sent: boolean): Flown {
-    const hold = creditsOf(unit.intent.hold);
+    const hold = unit.intent.hold;
     const flown = { unit, hold, phase: "ready" as Phase, sent, isLost: false, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;
@@ -142,18 +140,6 @@ export class Flight {
   held(...phases: readonly Phase[]): Credits {
     const units = [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
     return sumOfCredits(units.map(({ hold }) => hold));
-  }
-
-  /**
-   * Whether a unit in doubt must wait until nothing
-   * else moves the balance, the lowest number first.
-   */
-  mustWait({ unit }: Flown): boolean {
-    if (this.count("flying", "keeping") > 0) return true;
-    for (const other of this.#units.values()) {
-      if (other.phase === "doubt" && other.unit.intent.n < unit.intent.n) return true;
-    }
-    return false;
   }
 
   /** Rows that may still come: those that were settled are counted in the run. */

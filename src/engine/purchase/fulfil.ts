@@ -5,7 +5,7 @@ import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
 import { registerIn } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
-import { creditText, creditTextIf, pendingUnits } from "../runs/journal.ts";
+import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer, type BuyerOptions } from "./buyer.ts";
 import { type Delivery, deliver, type Finished } from "./deliver.ts";
@@ -65,10 +65,10 @@ async function beginSession(
   const cap = consentedCap(quote, run.state.session, maxCredits);
   await run.append({
     t: "session",
-    maxCredits: creditTextIf(maxCredits) ?? null,
+    maxCredits: maxCredits ?? null,
     limit,
-    cap: creditText(cap),
-    balance: creditTextIf(quote.balance),
+    cap,
+    balance: quote.balance,
     read: account.read,
     rows: quote.rowsIfNothingLost,
     again: fresh || undefined,

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { flagsOf } from "../../shared/contract/command-line.ts";
-import { creditsToNumber, priceOf } from "../../shared/contract/money.ts";
+import { creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { command, type OwnCommand, option } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -73,7 +73,7 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
  */
 export async function widen(run: Run, quote: Quote, { account, deps }: Trade): Promise<boolean> {
   const { target, matches, parts = [], counts = [], digests, overlap = 0, ...plan } = run.plan;
-  const { rows, units } = run.state;
+  const { rows } = run.state;
   const spans = plan.spans ?? counts.map((to) => ({ from: 0, to }));
   const isOpen = quote.rows > rowsOf(spans.map(({ to }) => to));
   // Who is on a page without a reply may be in other parts, too.
@@ -87,8 +87,8 @@ export async function widen(run: Run, quote: Quote, { account, deps }: Trade): P
 
   const came = (at: number): number =>
     rowsOf(
-      [...units.values()].map(({ intent, settled }) =>
-        intent.target === at ? (settled?.rows ?? 0) : 0,
+      settledUnits(run.state).flatMap(({ intent, settled }) =>
+        intent.target === at ? settled.rows : [],
       ),
     );
 
@@ -245,7 +245,7 @@ export async function takeOver(
       offset,
       perPage,
       key,
-      hold: "0",
+      hold: ZERO,
       owned: true,
       at,
     } as const;
@@ -254,7 +254,7 @@ export async function takeOver(
     const intending = run.intend(newUnit(intent));
     const { next, total, unread } = told ?? {};
     const facts = body === undefined ? { miss: true } : { next, total, unread };
-    const settling = run.settle({ t: "settled", n, used: "0", owned, rows, ...facts, at }, body);
+    const settling = run.settle({ t: "settled", n, used: ZERO, owned, rows, ...facts, at }, body);
     await Promise.all([intending, settling]);
   }
 }

@@ -89,11 +89,11 @@ export const notAsFiltered = ({ key, row, came, others, of }: Unasked): CliError
   );
 
 /** A price of 0 is never learned: a balance may be late, and a first row may be free. */
-export const priceUntold = (balance: Credits | undefined): CliError =>
+export const priceUntold = (isBalanceTold: boolean): CliError =>
   incomplete(
     "price_untold",
     "neither the account nor the reply tells what a profile costs, and the balance " +
-      `${balance === undefined ? "is not told" : "did not fall"} with the first one: ` +
+      `${isBalanceTold ? "did not fall" : "is not told"} with the first one: ` +
       "nothing more is bought at a price that nobody knows",
     { hint: "headcount account tells whether the balance fell later; then the same run goes on" },
   );

@@ -34,7 +34,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { limitedMs } from "../planning/question.ts";
-import { creditsOf, type RunState, type Unit } from "../runs/journal.ts";
+import type { RunState, Unit } from "../runs/journal.ts";
 import { describeTarget, type Matches, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -260,11 +260,11 @@ function rowsLeft(
   open: number,
 ): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
-  const shelved = (spent.lost ?? []).filter(({ intent }) => creditsOf(intent.hold) > rest);
+  const shelved = (spent.lost ?? []).filter(({ intent }) => intent.hold > rest);
   // Their reply may come at no further charge; while they wait for it that counts.
-  const waiting = sumOfCredits(shelved.map(({ intent, again }) => creditsOf(intent.hold) - again));
+  const waiting = sumOfCredits(shelved.map(({ intent, again }) => intent.hold - again));
   const lost = shelved.reduce(
-    (sum, { intent }) => sum + affordableRows(creditsOf(intent.hold), price, parcel),
+    (sum, { intent }) => sum + affordableRows(intent.hold, price, parcel),
     0,
   );
   const isOne =
@@ -297,7 +297,7 @@ export function consentedCap(
   cap = quote.total,
 ): Credits {
   // A lower cap takes nothing back of what an earlier one allowed.
-  const within = minCredits(credits(quote.total - quote.credits), creditsOf(session?.cap));
+  const within = minCredits(credits(quote.total - quote.credits), session?.cap ?? ZERO);
   return minCredits(quote.total, maxOf(cap, within));
 }
 

@@ -2,11 +2,11 @@
 import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
-import { creditText, creditTextIf, type QuietRecord } from "../runs/journal.ts";
+import type { Books } from "../runs/books.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown, FreeBalance, Told } from "./flight.ts";
+import type { Flight, Flown, FreeBalance } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -33,6 +33,24 @@ interface ReadingParts {
   readonly budget: Budget;
 }
 
+/** What the balance is read for, and when it is worth it: nothing else asks for it in a run. */
+const NEEDS = {
+  /** Room is lacking, or an answer ends the run: what is in doubt may have been free. */
+  room: ({ isRead, unread, wantsRest }: Books): boolean => unread > 0n && (!isRead || wantsRest),
+  /** A promise, a guess, or what was free is held against it before anything else goes out. */
+  belief: ({ isUnseen }: Books): boolean => isUnseen,
+  /** A page was lost twice under a key that is promised to be known. */
+  promise: (): boolean => true,
+  /** Neither account nor answer told what a row costs. */
+  price: (): boolean => true,
+  /** The balance may be used up, or others topped it up. */
+  funds: (): boolean => true,
+  /** Everything is bought, or nothing more is. */
+  end: (books: Books): boolean => !books.isRead || NEEDS.room(books),
+};
+
+type Before = Parameters<FreeBalance["take"]>[2];
+
 /**
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
@@ -40,6 +58,7 @@ interface ReadingParts {
 export class BalanceReading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
+  #turn: Promise<unknown> = Promise.resolve();
   #toldOf: Credits = ZERO;
   /** An account that tells no balance is not asked for it. */
   #isMute: boolean;
@@ -55,61 +74,58 @@ export class BalanceReading implements FreeBalance {
    * What our other runs settled since the balance was last read: asked where something is gone
    * that no answer of this run explains. @param used told by the answer that it came with
    */
-  async beside(
-    balance: Credits,
-    used: Credits = ZERO,
-  ): Promise<Pick<QuietRecord, "beside" | "own">> {
+  async beside(balance: Credits, used: Credits = ZERO): ReturnType<FreeBalance["beside"]> {
     const { run } = this.#options;
     const { books } = run.state;
     if (books.restOf(balance, used) === 0n) return {};
     const { beside, own } = await spentBeside(run, books.lastRead);
-    return { beside: creditTextIf(beside || undefined), own: creditTextIf(own || undefined) };
+    return { beside: beside || undefined, own: own || undefined };
   }
 
   /**
+   * Reads it where that is needed for something, and told.
    * @param flown is in doubt itself, and goes on after it
-   * @param isRested whether it is to be believed that nothing fell
    * @param before is called with what the account tells, before that is a fact
-   * @returns undefined where the account does not tell its balance now
+   * @returns whether it is known; false: the account does not tell it now
    */
-  async take(
-    flown?: Flown,
-    isRested = false,
-    before?: (account: Told) => Promise<void>,
-  ): Promise<Told | undefined> {
-    const { flight } = this.#parts;
-    if (this.#isMute) return undefined;
+  async take(need: keyof typeof NEEDS, flown?: Flown, before?: Before): Promise<boolean> {
+    const { budget, flight } = this.#parts;
+    const isNeeded = (): boolean => NEEDS[need](this.#options.run.state.books);
+    if (!isNeeded() || this.#isMute) return !isNeeded();
     if (flown !== undefined) flight.turn(flown, "doubt");
-    try {
-      while (flown === undefined ? flight.count("flying", "keeping") > 0 : flight.mustWait(flown))
-        await flight.change();
 
-      const account = await this.#account(isRested, before);
-      if (account !== undefined && flown !== undefined) flight.mark(flown, { alone: true });
-      return account;
+    const turn = this.#turn.then(async () => {
+      while (flight.count("flying", "keeping") > 0) await flight.change();
+      // What is not there yet would be taken for what is free.
+      const isProof =
+        need === "price" || (need === "funds" && flown && !budget.isPromised(flown.unit));
+      return !isNeeded() || (await this.#account(isProof === true, before));
+    });
+    this.#turn = turn.catch(() => undefined);
+    try {
+      const isKnown = await turn;
+      if (isKnown && flown !== undefined) flight.mark(flown, { alone: true });
+      return isKnown;
     } finally {
       if (flown !== undefined) flight.turn(flown, "flying");
     }
   }
 
-  async #account(
-    isRested: boolean,
-    before?: (account: Told) => Promise<void>,
-  ): Promise<Told | undefined> {
+  async #account(isProof: boolean, before?: Before): Promise<boolean> {
     const { run, now } = this.#options;
-    const rested = (isRested || run.state.books.wantsRest) && (await this.#rest());
+    const rested = (isProof || run.state.books.wantsRest) && (await this.#rest());
 
     const askedAt = now();
     const account = await this.#told();
-    const { balance } = account ?? {};
-    this.#isMute = account !== undefined && balance === undefined;
-    if (account === undefined || balance === undefined) return undefined;
-    const told = { ...account, balance };
-    await before?.(told);
+    if (account === undefined) return false;
+    const { balance } = account;
+    this.#isMute = balance === undefined;
+    if (balance === undefined) return false;
+    await before?.({ ...account, balance });
 
     await run.append({
       t: "quiet",
-      balance: creditText(balance),
+      balance,
       rested: rested || undefined,
       ...(await this.beside(balance)),
       askedAt,
@@ -117,7 +133,7 @@ export class BalanceReading implements FreeBalance {
     });
     this.#parts.budget.balance = balance;
     this.#say();
-    return told;
+    return true;
   }
 
   /** @returns false where the run is stopped: nobody waits for a proof then */

@@ -192,6 +192,9 @@ function lookedAt(input: ReceiptInput) {
     isCounted,
     /** Settled and uncertain. */
     spent: run.state.spent,
+    /** What it cost with so many rows more: as much as a cap has to be for them. */
+    capFor: (rows: number): Credits =>
+      credits(run.state.spent + priceOf(rows, outcome.price, quote.parcel)),
     /** Rows that were told of, or counted, and did not come. */
     fewer: Math.max(outcome.missing.rows, isCounted ? quote.rows - placesIn(run) : 0),
     came: `${grouped(run.state.rows)} of ${counted(quote.rows, "row")} came`,
@@ -213,9 +216,9 @@ function leavesPartOfSample({ outcome, quote, came }: Short) {
 
 /** A page came smaller than was asked for: all of them may have that size. */
 function pageOfItsOwnSize(short: Short) {
-  const { run, quote, outcome, maxCredits, came, fewer, isCounted, spent } = short;
-  const { least, own = 0, price } = outcome;
-  const room = credits(spent + priceOf(own, price, quote.parcel));
+  const { run, quote, outcome, maxCredits, came, fewer, isCounted } = short;
+  const { least, own = 0 } = outcome;
+  const room = short.capFor(own);
   const left = least === undefined ? fewer : quote.rows - placesIn(run);
   if (left <= 0 || left >= own || maxCredits === undefined || room <= maxCredits) return undefined;
 
@@ -226,11 +229,10 @@ function pageOfItsOwnSize(short: Short) {
   return { why, raise: { maxCredits: room }, gets: `buys the ${what}` };
 }
 
-function smallestPage({ run, quote, outcome, maxCredits, spent, came }: Short) {
-  const { least, price } = outcome;
+function smallestPage({ run, outcome: { least }, maxCredits, spent, came, capFor }: Short) {
   if (least === undefined) return undefined;
   const { rows } = run.state;
-  const more = credits(spent + priceOf(least, price, quote.parcel));
+  const more = capFor(least);
   const raise =
     maxCredits !== undefined && more > maxCredits ? { maxCredits: more } : { limit: rows + least };
 
@@ -247,18 +249,17 @@ function smallestPage({ run, quote, outcome, maxCredits, spent, came }: Short) {
   return { why, on, raise, gets: "buys the next one" };
 }
 
-function dearerThanAgreed({ run, quote, outcome, maxCredits, spent, came }: Short) {
+function dearerThanAgreed({ run, quote, outcome, maxCredits, spent, came, capFor }: Short) {
   const { price, ended } = outcome;
   const left = quote.rows - run.state.rows;
   if (price <= quote.unitPrice || ended !== "limit" || left <= 0) return undefined;
   // The user's own cap was reached: that is done, and said.
   if (maxCredits !== undefined && spent + price > maxCredits) return null;
 
-  const rest = credits(spent + priceOf(left, price, quote.parcel));
   const why =
     `a row costs ${creditsText(price)}, which the account did not tell, and not the ` +
     `${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}`;
-  return { why, raise: { maxCredits: rest }, gets: "buys the rest" };
+  return { why, raise: { maxCredits: capFor(left) }, gets: "buys the rest" };
 }
 
 function unsureOfTheEnd({ run, quote, outcome, came }: Short) {
@@ -299,7 +300,7 @@ function notGiven({ run, quote, isCounted, fewer }: Short) {
 
   const whole = rows + fewer;
   const all = (isCounted && quote.matches) || 0;
-  const isTold = !isCounted && units.some(({ settled }) => settled?.total != null);
+  const isTold = !isCounted && units.some(({ settled }) => settled.total != null);
   const it = isTold ? "its pages told of" : "it counted";
   const what =
     quote.rows < all && whole < all ? `were asked for, of ${grouped(all)} that ${it}` : it;
@@ -339,7 +340,7 @@ function cameTwice({
   );
 }
 
-function uncertainCap({ run, quote, outcome }: Short): Lack | undefined {
+function uncertainCap({ run, quote, outcome, capFor }: Short): Lack | undefined {
   const { state } = run;
   const lost = pendingUnits(state);
   const { rowsIfNothingLost: agreed, rowsUncapped: all = agreed } = quote;
@@ -350,9 +351,8 @@ function uncertainCap({ run, quote, outcome }: Short): Lack | undefined {
 
   // A cap below that would leave rows out once more.
   const missing = Math.min(all - state.rows, run.rest ?? Infinity);
-  const { least = 1, price } = outcome;
-  const whole = priceOf(Math.ceil(missing / least) * least, price, quote.parcel);
-  const maxCredits = credits(state.spent + whole);
+  const { least = 1 } = outcome;
+  const maxCredits = capFor(Math.ceil(missing / least) * least);
   const why =
     `${creditsText(doubt)} may have been charged for replies that were lost, ` +
     "failed or said otherwise, and count against the cap: " +
@@ -397,6 +397,6 @@ export async function missingFirstPage(
   if (!counted) return told === undefined ? undefined : 0;
   const pages = settledUnits(state).filter(({ intent }) => intent.target === target);
   const first = pages.find(({ intent }) => intent.offset === 0);
-  const lacking = counted.count - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
+  const lacking = counted.count - pages.reduce((sum, { settled }) => sum + settled.rows, 0);
   return isFirstPage(first, lacking) ? lacking : 0;
 }

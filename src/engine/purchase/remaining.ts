@@ -2,13 +2,7 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Dialect } from "../client/dialect.ts";
-import {
-  creditsOf,
-  type IntentRecord,
-  placesOf,
-  type SettledRecord,
-  type Unit,
-} from "../runs/journal.ts";
+import { type IntentRecord, placesOf, type SettledRecord, type Unit } from "../runs/journal.ts";
 import { below, joined, type Range, without } from "./paging.ts";
 
 export interface Targets {
@@ -335,7 +329,7 @@ export class Remaining {
   isHole({ intent: { target, offset }, settled }: Unit): boolean {
     if (settled === undefined) return false;
     const isEmpty = placesOf(settled) === 0 && settled.miss !== true;
-    return isEmpty && creditsOf(settled.used) === 0n && offset < (this.#expected(target) ?? 0);
+    return isEmpty && (settled.used ?? 0n) <= 0n && offset < (this.#expected(target) ?? 0);
   }
 
   hasBefore({ target, offset }: Position): boolean {

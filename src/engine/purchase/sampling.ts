@@ -12,8 +12,8 @@ import {
   usageError,
 } from "../../shared/errors.ts";
 import type { AccountView } from "../client/types.ts";
-import { type DrawnPage, dice, draw, drawPages, pagesText } from "../planning/draw.ts";
-import type { Part } from "../planning/parts.ts";
+import { dice, draw, drawPages, pagesText } from "../planning/draw.ts";
+import type { Parts } from "../planning/parts.ts";
 import { type Plan, type Sampling, unreachedGroups } from "../runs/plan.ts";
 import { dividedParts, freeCountsOf } from "./divided.ts";
 import type { ExportDeps } from "./order.ts";
@@ -65,19 +65,7 @@ export async function drawn(
 
   if (wall !== undefined) {
     if (size > 1) throw notTogether(wall);
-
-    const { pages, parts } = await drawnBehind(
-      { filters, count, places: draw(count, rows, random) },
-      wall,
-      deps,
-    );
-    const counts = parts.map((part) => part.count);
-
-    return {
-      parts: parts.map((part) => part.filters),
-      counts,
-      draw: { seed, pages: pagesText(pages) },
-    };
+    return await drawnBehind(filters, draw(count, rows, random), { count, wall, seed }, deps);
   }
 
   const whole = rows >= count;
@@ -152,33 +140,16 @@ const notTogether = (wall: number): CliError =>
  * only parts that somebody was drawn from are found.
  */
 async function drawnBehind(
-  {
-    filters,
-    count,
-    places,
-  }: { readonly filters: Filters; readonly count: number; readonly places: readonly number[] },
-  wall: number,
+  filters: Filters,
+  places: readonly number[],
+  { count, wall, seed }: Readonly<Record<"count" | "wall" | "seed", number>>,
   deps: ExportDeps,
-): Promise<{ readonly pages: readonly DrawnPage[]; readonly parts: readonly Part[] }> {
+): Promise<Drawn> {
   const sorted = [...places].sort((a, b) => a - b);
   const wanted = (from: number, to: number): boolean =>
     (sorted[firstFrom(sorted, from)] ?? Infinity) < to;
-  const { parts, unreached } = await dividedParts(filters, count, wall, deps, wanted);
-
-  const pages = pagesAt(places, parts).map((page) => {
-    if (page !== undefined) return page;
-    throw failed.service(
-      "a row was drawn that the service does not give: it gives at most " +
-        `${counted(wall, "row")} of one segment, and no filter divides some people further: ` +
-        `${unreachedGroups(unreached)}; nothing was spent`,
-      clauses(
-        say`another ${option("seed")} may draw none of them`,
-        "a filter that leaves them out makes the sample fair again",
-      ),
-      "unreached",
-    );
-  });
-  return { pages, parts };
+  const division = await dividedParts(filters, count, wall, deps, wanted);
+  return drawnAt(places, division, seed, wall);
 }
 
 function drawnOfSeveral(
@@ -208,30 +179,43 @@ function drawnOfSeveral(
   }
 
   let from = 0;
-  const ranges = counts.map((count) => {
+  const ranges = parts.map((filters, index) => {
+    const count = counts[index] ?? 0;
     from += count;
-    return { from: from - count, count };
+    return { filters, from: from - count, count };
   });
-  const places = draw(from, rows, dice(`${seed}`));
-
-  return {
-    parts,
-    counts,
-    draw: { seed, pages: pagesText(pagesAt(places, ranges).flatMap((page) => page ?? [])) },
-  };
+  return drawnAt(draw(from, rows, dice(`${seed}`)), { parts: ranges, unreached: [] }, seed);
 }
 
-function pagesAt(
+/** One row at each of the places. @throws CliError exit 8 for one that lies in no part */
+function drawnAt(
   places: readonly number[],
-  parts: readonly Pick<Part, "from" | "count">[],
-): (DrawnPage | undefined)[] {
+  { parts, unreached }: Parts,
+  seed: number,
+  wall = 0,
+): Drawn {
   const begins = parts.map(({ from }) => from);
-  return places.map((place) => {
+  const pages = places.map((place) => {
     const segment = firstFrom(begins, place + 1) - 1;
     const part = parts[segment];
-    if (part === undefined || place >= part.from + part.count) return undefined;
-    return { segment, offset: place - part.from, size: 1, rows: 1 };
+    if (part !== undefined && place < part.from + part.count)
+      return { segment, offset: place - part.from, size: 1, rows: 1 };
+    throw failed.service(
+      "a row was drawn that the service does not give: it gives at most " +
+        `${counted(wall, "row")} of one segment, and no filter divides some people further: ` +
+        `${unreachedGroups(unreached)}; nothing was spent`,
+      clauses(
+        say`another ${option("seed")} may draw none of them`,
+        "a filter that leaves them out makes the sample fair again",
+      ),
+      "unreached",
+    );
   });
+  return {
+    parts: parts.map(({ filters }) => filters),
+    counts: parts.map(({ count }) => count),
+    draw: { seed, pages: pagesText(pages) },
+  };
 }
 
 function firstFrom(sorted: readonly number[], least: number): number {

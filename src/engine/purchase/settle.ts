@@ -11,8 +11,6 @@ import type { PageReply } from "../client/types.ts";
 import { kindOf } from "../output/distinct.ts";
 import {
   creditsOf,
-  creditText,
-  creditTextIf,
   type IntentRecord,
   placesOf,
   type SettledRecord,
@@ -83,9 +81,9 @@ export class Settlement {
     if (settled.owned !== undefined) return;
 
     this.hasLooked = true;
+    const { used = ZERO } = settled;
     // A reply without rows is read once more when its turn comes, and says itself what it is.
-    if (settled.rows > 0 || settled.impossible !== undefined)
-      this.#check(unit, creditsOf(settled.used));
+    if (settled.rows > 0 || used < 0n) this.#check(unit, used);
   }
 
   async receive(flown: Flown, reply: PageReply): Promise<void> {
@@ -100,13 +98,13 @@ export class Settlement {
     const facts = this.#factsOf(unit, page, reply);
     const quiet = isQuiet && {
       quiet: true,
-      ...(await this.#parts.reading.beside(remaining, chargeOf(used))),
+      ...(await this.#parts.reading.beside(remaining, used)),
     };
-    const quoted = budget.priceKnown ? budget.priceOf(placesOf(facts)) : chargeOf(used);
+    const quoted = budget.priceKnown ? budget.priceOf(placesOf(facts)) : (used ?? ZERO);
 
     await this.#settle(unit, { ...facts, ...quiet }, reply.body);
     if (isQuiet) budget.balance = remaining;
-    else budget.takeOff(used === undefined ? flown.hold : chargeOf(used));
+    else budget.takeOff(used ?? flown.hold);
 
     this.#sayOf(reply, facts.unasked);
     this.#handOn(flown, reply.body, page, quoted);
@@ -145,11 +143,10 @@ export class Settlement {
 
     return {
       rows: page.length,
-      used: creditTextIf(used && chargeOf(used)),
-      declared: creditTextIf(price?.declared),
-      told: creditTextIf(price?.told && chargeOf(price.told)),
-      impossible: used !== undefined && used < 0n ? creditText(used) : undefined,
-      remaining: creditTextIf(meta.creditsRemaining),
+      used,
+      declared: price?.declared,
+      told: price?.told && maxCredits(ZERO, price.told),
+      remaining: meta.creditsRemaining,
       next: nextCursor,
       total,
       version: meta.datasetVersion,
@@ -232,8 +229,8 @@ export class Settlement {
   /** An answer that is no success. */
   async refusal({ unit }: Flown, { status, creditsUsed, exact }: ServiceError): Promise<void> {
     const { run, now } = this.#options;
-    const used = creditTextIf(creditsUsed && chargeOf(creditsUsed));
-    await run.append({ t: "refused", n: unit.intent.n, status, used, exact, at: now() });
+    const { n } = unit.intent;
+    await run.append({ t: "refused", n, status, used: creditsUsed, exact, at: now() });
   }
 
   /** No answer came to a request that may have arrived. */
@@ -327,13 +324,12 @@ export class Settlement {
 
   #whyNoMore(intent: IntentRecord, settled: SettledRecord, expected: Credits) {
     const { run, datasetVersion, source } = this.#options;
-    const { impossible, stop, unasked } = settled;
+    const { stop, unasked, used = ZERO } = settled;
     const rows = placesOf(settled);
     const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
-    const used = creditsOf(settled.used);
     const quoted = this.#parts.budget.priceOf(rows, creditsOf(run.plan.unit_price));
 
-    if (impossible !== undefined) return impossibleCharge(creditsOf(impossible));
+    if (used < 0n) return impossibleCharge(used);
     if (stop !== undefined) return new CliError(stop);
     if (rows > intent.perPage) return pageTooLong(rows, intent.perPage);
     if (used > expected && used > quoted) return priceMoved(used, rows, expected);
@@ -342,9 +338,6 @@ export class Settlement {
     return this.#movedTo && datasetMoved(datasetVersion, this.#movedTo);
   }
 }
-
-/** A negative charge is none: it would make room in the cap for others. */
-const chargeOf = (used: Credits = ZERO): Credits => maxCredits(ZERO, used);
 
 const stopFacts = ({ code, category, message, hint = "" }: CliError) => ({
   code,

@@ -1,7 +1,6 @@
-import { ZERO } from "../../shared/contract/money.ts";
+import { formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { checkRoom, savedView } from "../output/sinks/sink.ts";
-import { creditText } from "../runs/journal.ts";
 import { isNarrowed, type Target } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { Run } from "../runs/run.ts";
@@ -226,7 +225,7 @@ function planOf(
     command: identity.target.kind,
     ...identity,
     dataset_version: offer.datasetVersion,
-    unit_price: creditText(quote.unitPrice),
+    unit_price: formatCredits(quote.unitPrice),
     ...parts,
     paging,
     first_page: paging === "page" ? firstPage : undefined,

@@ -29,7 +29,7 @@ export async function toldLately(
     if (plan.dialect !== file || targetText(plan.target) !== wanted) continue;
 
     const { state } = await store.open(id);
-    const total = settledUnits(state)[0]?.settled?.total;
+    const total = settledUnits(state)[0]?.settled.total;
     if (total !== undefined) return total;
   }
 

@@ -96,9 +96,9 @@ export interface Quiet {
   /** A process began with it: who has no ending is lost. Else such a one did not go out yet. */
   readonly begins?: boolean;
   /** What other runs both sent and settled since the reading before, on the named account. */
-  readonly beside?: Credits;
+  readonly beside?: Credits | undefined;
   /** What other runs of this service may have spent beyond that: it blames nobody else. */
-  readonly own?: Credits;
+  readonly own?: Credits | undefined;
   /** When it was asked for: what was charged meanwhile may be in it, or not. */
   readonly askedAt?: number | undefined;
   readonly at?: number;

@@ -1,13 +1,7 @@
-import {
-  type Credits,
-  credits,
-  formatCredits,
-  parseCredits,
-  ZERO,
-} from "../../shared/contract/money.ts";
+import { type Credits, credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { CliErrorInit } from "../../shared/errors.ts";
-import { Books, type Ending, type Spending } from "./books.ts";
-import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
+import { Books, type Ending, type Quiet, type Spending } from "./books.ts";
+import type { Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/reference/runs.md has an example of what stands on the
 // disk.
@@ -18,12 +12,8 @@ const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO, declared: ZERO,
 /** What the books have, and what vendors' files and vendors say that pages cost. */
 type Spent = Omit<Spending, "kind"> & { readonly kind: keyof typeof NOTHING };
 
-export const creditText = (amount: Credits): CreditText => formatCredits(amount);
-export const creditTextIf = (amount: Credits | undefined): CreditText | undefined =>
-  amount === undefined ? undefined : formatCredits(amount);
-/** An amount of a journal or a receipt; nothing where none was written. */
-export const creditsOf = (amount: CreditText | number | undefined): Credits =>
-  parseCredits(amount) ?? ZERO;
+/** An amount of a plan or a receipt. */
+export const creditsOf = (amount: string | number): Credits => parseCredits(amount) ?? ZERO;
 
 /**
  * The target of pages that hold whom the run did not buy:
@@ -50,7 +40,7 @@ export interface IntentRecord extends LogRecord {
   /** Rows that are paid for together, where that is more than one. */
   readonly parcel?: number | undefined;
   readonly key: string;
-  readonly hold: CreditText;
+  readonly hold: Credits;
   /** The service promises to know the key. */
   readonly promised?: boolean | undefined;
   /** Nobody told what a row costs. */
@@ -78,26 +68,24 @@ export interface SettledRecord extends LogRecord {
   readonly withheld?: number | undefined;
   /** Rows that were paid for and are no JSON: the reply has their bytes. */
   readonly unread?: number | undefined;
-  /** What the answer says that it cost. */
-  readonly used?: CreditText | undefined;
+  /** What the answer says that it cost; less than 0 cannot be, and is booked as 0. */
+  readonly used?: Credits | undefined;
   /** It cost that and no more, as its service declares. */
   readonly exact?: boolean | undefined;
   /** What its rows cost by the file of their vendor, and what the vendor itself said of them. */
-  readonly declared?: CreditText | undefined;
-  readonly told?: CreditText | undefined;
-  /** What the service said that it charged, where that cannot be; booked as 0. */
-  readonly impossible?: CreditText | undefined;
+  readonly declared?: Credits | undefined;
+  readonly told?: Credits | undefined;
   /** Why nothing is bought after it, now or later. */
   readonly stop?: Pick<CliErrorInit, "code" | "category" | "message" | "hint"> | undefined;
   /** What its rows say where something else was asked for: looked at in the first page. */
   readonly unasked?: Unasked | undefined;
-  readonly remaining?: CreditText | undefined;
+  readonly remaining?: Credits | undefined;
   /** Nothing else was under way when it was answered: `remaining` is a reading of the balance. */
   readonly quiet?: boolean;
   /** What other runs of the same account settled since the reading before. */
-  readonly beside?: CreditText | undefined;
+  readonly beside?: Credits | undefined;
   /** What other runs may have spent beyond that. */
-  readonly own?: CreditText | undefined;
+  readonly own?: Credits | undefined;
   /** Null: the service said that there is no next page. */
   readonly next?: string | null | undefined;
   /** Of a cursor that was too long to be kept: the run cannot go on from here. */
@@ -128,32 +116,21 @@ type RefusedRecord = Entry<
   {
     n: number;
     status: number;
-    used?: CreditText | undefined;
+    used?: Credits | undefined;
     exact?: boolean | undefined;
     at: number;
   }
 >;
 
 /** The balance, read while nothing was under way. */
-export type QuietRecord = Entry<
-  "quiet",
-  {
-    balance: CreditText;
-    rested?: boolean | undefined;
-    beside?: CreditText | undefined;
-    own?: CreditText | undefined;
-    begins?: boolean;
-    askedAt?: number;
-    at: number;
-  }
->;
+export type QuietRecord = LogRecord & Quiet & { readonly at: number };
 
 interface SessionRecord extends LogRecord {
   readonly t: "session";
-  readonly maxCredits: CreditText | null;
+  readonly maxCredits: Credits | null;
   readonly limit: number | null;
-  readonly cap?: CreditText;
-  readonly balance?: CreditText | undefined;
+  readonly cap?: Credits;
+  readonly balance?: Credits | undefined;
   /** When that was read: others may have spent since. */
   readonly read?: { readonly askedAt: number; readonly at: number } | undefined;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
@@ -183,7 +160,7 @@ export interface EndedRecord extends LogRecord {
 }
 
 /** By day, in UTC. */
-export type DaySpend = { readonly [Sum in Spent["kind"]]: CreditText } & {
+export type DaySpend = Readonly<Record<Spent["kind"], Credits>> & {
   readonly from: number;
   readonly to: number;
   readonly rows: number;
@@ -192,9 +169,9 @@ export type DaySpend = { readonly [Sum in Spent["kind"]]: CreditText } & {
 export interface Sums {
   readonly rows: number;
   readonly misses: number;
-  readonly settled: CreditText;
-  readonly uncertain: CreditText;
-  readonly foreign: CreditText;
+  readonly settled: Credits;
+  readonly uncertain: Credits;
+  readonly foreign: Credits;
   readonly expected: number | null;
   readonly job?: string | undefined;
   readonly budgets: readonly string[];
@@ -283,10 +260,10 @@ export const emptyState = () => ({
 /** Of a page that this run paid for. */
 function pricesOf({ settled }: Unit): Spent[] {
   if (settled?.declared === undefined || settled.owned !== undefined) return [];
-  const { at, declared, told } = settled;
+  const { at, declared, told = ZERO } = settled;
   return [
-    { kind: "declared", amount: creditsOf(declared), rows: 0, at },
-    { kind: "told", amount: creditsOf(told), rows: 0, at },
+    { kind: "declared", amount: declared, rows: 0, at },
+    { kind: "told", amount: told, rows: 0, at },
   ];
 }
 
@@ -313,41 +290,18 @@ function send(
 ): void {
   const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = unit.intent;
   unit.attempt = ++state.attempts;
-  const facts = { page, rows, hold: creditsOf(hold), parcel, promised, isGuess, at };
+  const facts = { page, rows, hold, parcel, promised, isGuess, at };
   state.books.note({ t: "sent", n: unit.attempt, ...facts });
 }
 
-type Ended = Omit<Ending, "n" | "at" | "used"> & { readonly used?: CreditText | undefined };
-
 function end(
-  state: RunState,
+  { books }: RunState,
   unit: Unit | undefined,
   at: number,
-  { used, ...ending }: Ended,
+  ending: Omit<Ending, "n" | "at">,
 ): void {
-  if (unit?.attempt === undefined) return;
-  const amount = used === undefined ? undefined : creditsOf(used);
-  state.books.note({ n: unit.attempt, ...ending, used: amount, at });
+  if (unit?.attempt !== undefined) books.note({ ...ending, n: unit.attempt, at });
 }
-
-function read(
-  { books }: RunState,
-  {
-    balance,
-    beside,
-    own,
-    ...facts
-  }: Pick<QuietRecord, "balance" | "beside" | "own" | "rested" | "begins" | "askedAt" | "at">,
-): void {
-  const known = {
-    balance: creditsOf(balance),
-    beside: creditsOf(beside),
-    own: creditsOf(own),
-  };
-  books.note({ t: "quiet", ...known, ...facts });
-}
-
-const UNANSWERED = { status: 0, used: undefined, exact: undefined };
 
 /**
  * The journal and the running program build their state with this same function.
@@ -374,14 +328,15 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       return;
     }
     case "lost":
+      end(state, state.units.get(record.n), record.at, { t: "lost" });
+      return;
     case "refused": {
-      const { exact, status, used } = record.t === "refused" ? record : UNANSWERED;
-      const ending = { t: record.t, used, isFault: isFault(status), exact };
-      end(state, state.units.get(record.n), record.at, ending);
+      const { at, exact, n, status, t, used } = record;
+      end(state, state.units.get(n), at, { t, used, exact, isFault: isFault(status) });
       return;
     }
     case "quiet":
-      read(state, record);
+      state.books.note(record);
       return;
     case "session":
       state.session = record;
@@ -389,7 +344,8 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       // Of what a process before this one asked for no answer comes any more, balance or not.
       for (const unit of pendingUnits(state)) end(state, unit, record.at, { t: "lost" });
       if (record.balance !== undefined)
-        read(state, {
+        state.books.note({
+          t: "quiet",
           balance: record.balance,
           begins: true,
           ...(record.read ?? { at: record.at }),
@@ -436,7 +392,7 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
     end(state, unit, at, { t: "told", rows, used, stored: stored === true, exact });
   }
   if (quiet === true && remaining !== undefined)
-    read(state, { balance: remaining, beside, own, askedAt: unit.intent.at, at });
+    state.books.note({ t: "quiet", balance: remaining, beside, own, askedAt: unit.intent.at, at });
 }
 
 /**
@@ -464,29 +420,21 @@ export function bounded(record: SettledRecord): SettledRecord {
 }
 
 export function daysOf(spent: readonly Spent[], since = 0): DaySpend[] {
-  const days = new Map<
-    number,
-    { from: number; to: number; rows: number } & Record<Spent["kind"], Credits>
-  >();
+  const days = new Map<number, DaySpend>();
   for (const { kind, amount, rows, at } of spent) {
     if (at < since) continue;
     const number = Math.floor(at / DAY_MS);
     const day = days.get(number) ?? { from: at, to: at, rows: 0, ...NOTHING };
-    days.set(number, day);
-    day.from = Math.min(day.from, at);
-    day.to = Math.max(day.to, at);
-    day.rows += rows;
-    day[kind] = credits(day[kind] + amount);
+    days.set(number, {
+      ...day,
+      from: Math.min(day.from, at),
+      to: Math.max(day.to, at),
+      rows: day.rows + rows,
+      [kind]: credits(day[kind] + amount),
+    });
   }
 
-  return [...days.values()].map(({ settled, uncertain, foreign, declared, told, ...day }) => ({
-    ...day,
-    settled: creditText(settled),
-    uncertain: creditText(uncertain),
-    foreign: creditText(foreign),
-    declared: creditText(declared),
-    told: creditText(told),
-  }));
+  return [...days.values()];
 }
 
 export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
@@ -500,7 +448,7 @@ export const isFault = (status: number): boolean => status >= 500 || status < 30
 
 /** By how much asking again for a page raises what the run may cost. */
 export function riskOf(books: Books, { intent }: Unit, promised: boolean): Credits {
-  return books.riskOf({ page: intent.key, hold: creditsOf(intent.hold), promised });
+  return books.riskOf({ page: intent.key, hold: intent.hold, promised });
 }
 
 /** A key is good for 24 hours (docs/reference/contract.md, "Idempotency"). */
@@ -516,16 +464,20 @@ export const pendingUnits = (state: RunState): Unit[] =>
 export const byPosition = (a: Unit, b: Unit): number =>
   a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
 
-export const settledUnits = (state: RunState): Unit[] =>
-  [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
+export type SettledUnit = Unit & { readonly settled: SettledRecord };
+
+export const settledUnits = (state: RunState): SettledUnit[] =>
+  [...state.units.values()]
+    .filter((unit): unit is SettledUnit => unit.settled !== undefined)
+    .sort(byPosition);
 
 export function sumsOf(state: RunState, expected: number | null): Sums {
   return {
     rows: state.rows + state.beside,
     misses: state.misses,
-    settled: creditText(state.settled),
-    uncertain: creditText(state.uncertain),
-    foreign: creditText(state.foreign),
+    settled: state.settled,
+    uncertain: state.uncertain,
+    foreign: state.foreign,
     expected: expected === null ? null : expected + state.beside,
     job: state.job,
     budgets: state.budgets,

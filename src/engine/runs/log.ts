@@ -5,11 +5,12 @@ import { crc32 } from "node:zlib";
 import { type CliError, failed, option, say } from "../../shared/errors.ts";
 import { ifMissing, syncFolder } from "../../shared/folder.ts";
 import { type Disk, FILE_MODE } from "./disk.ts";
-import type { LogEntry, LogRecord } from "./record.ts";
+import { keptText, type LogEntry, type LogRecord, ofKept } from "./record.ts";
 
 const LAST_LINE = 8_192;
 
-function reading<Result>(
+/** Works on a log that is there; undefined where there is none. */
+export function reading<Result>(
   path: string,
   work: (read: LogSource, size: number) => Result,
 ): Result | undefined {
@@ -192,7 +193,7 @@ export const checksum = (data: Buffer | string): string => hex(crc32(data));
 
 /** Ends in a checksum over everything before it. @param from see {@link LogRecord} */
 export function encodeLine(record: LogRecord, from?: number): string {
-  const body = JSON.stringify(record).slice(0, -1);
+  const body = keptText(record).slice(0, -1);
   const marked = from === undefined ? body : `${body},"from":${from}`;
   if (marked.length > LONGEST_LINE / 4)
     throw new RangeError(`a line of ${marked.length} characters is too long for a log`);
@@ -209,7 +210,7 @@ function decodeLine(line: Buffer) {
       sum: _,
       from,
       ...record
-    } = JSON.parse(line.toString("utf8")) as LogRecord & { readonly from?: number };
+    } = ofKept(line.toString("utf8")) as LogRecord & { readonly from?: number };
     return { record: record as LogRecord, from: from as number | undefined };
   } catch {
     return undefined;

@@ -5,7 +5,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { command, type Option, type OwnCommand, option, type Raise } from "../../shared/errors.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { Machine } from "./machine.ts";
-import type { CreditText, Division } from "./record.ts";
+import type { Division } from "./record.ts";
 
 type RunCommand = "search" | "employees" | "enrich";
 
@@ -126,7 +126,7 @@ export interface Plan extends RunIdentity, Division {
   readonly wrote?: string;
   readonly command: RunCommand;
   readonly dataset_version: string | null;
-  readonly unit_price: CreditText;
+  readonly unit_price: string;
   readonly matches: number | null;
   /** In the order of the output: see `pagesText` of `planning/draw.ts`. */
   readonly draw?: { readonly seed: number; readonly pages: string };

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Credits } from "../../shared/contract/money.ts";
+import { ZERO } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { type CliError, failed } from "../../shared/errors.ts";
@@ -42,13 +42,10 @@ export type RunStatus =
   | "over"
   | "damaged";
 
-export interface RunSummary extends Pick<Sums, "rows" | "misses" | "expected"> {
+export interface RunSummary extends Sums {
   readonly id: string;
   readonly status: RunStatus;
   readonly plan: Plan;
-  readonly settled: Credits;
-  readonly uncertain: Credits;
-  readonly foreign: Credits;
   readonly pending: number;
   readonly lastAt: number;
   readonly problem?: string | undefined;
@@ -73,7 +70,7 @@ export function readableState(path: string): {
   for (const { record, end } of entries) {
     // Its intent was in what was damaged: the page goes to the end.
     if (record.t === "settled" && !state.units.has(record.n)) {
-      const { n, rows, used = "0", at } = record;
+      const { n, rows, used = ZERO, at } = record;
       const offset = Number.MAX_SAFE_INTEGER;
       const key = `damaged ${n}`;
       apply(state, { t: "intent", n, target: 0, offset, perPage: rows, key, hold: used, at });
@@ -202,7 +199,7 @@ export class RunReader {
     try {
       const source = logSourceOf(file);
       for (const unit of settledUnits(this.state)) {
-        if (unit.settled?.follows === undefined || !wanted(unit)) continue;
+        if (unit.settled.follows === undefined || !wanted(unit)) continue;
 
         let body: Buffer;
         try {

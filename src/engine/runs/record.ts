@@ -1,6 +1,23 @@
+import { credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 
-export type CreditText = string;
+/** What is an amount in what a run keeps: text on the disk, as a number may lose millionths. */
+const AMOUNTS: ReadonlySet<string> = new Set(
+  (
+    "hold used declared told remaining beside own balance maxCredits cap " +
+    "settled uncertain foreign pending"
+  ).split(" "),
+);
+
+export const keptText = (kept: object): string =>
+  JSON.stringify(kept, (_, value: unknown) =>
+    typeof value === "bigint" ? formatCredits(credits(value)) : value,
+  );
+
+export const ofKept = (text: string): unknown =>
+  JSON.parse(text, (name, value: unknown) =>
+    AMOUNTS.has(name) && value !== null ? (parseCredits(value) ?? ZERO) : value,
+  );
 
 /** `sum` is the line's checksum, `from` where the group begins that it heads. */
 export interface LogRecord {

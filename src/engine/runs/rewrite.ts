@@ -1,7 +1,6 @@
 // Tested by test/cli/forget.test.ts.
-import { closeSync, fstatSync, openSync } from "node:fs";
 import type { JournalRecord } from "./journal.ts";
-import { checksum, encodeLine, type LogSource, logSourceOf, scanLog, undamaged } from "./log.ts";
+import { checksum, encodeLine, type LogSource, reading, scanLog, undamaged } from "./log.ts";
 
 /** Whole or not at all. */
 export interface Forgetting {
@@ -14,14 +13,8 @@ export interface Forgetting {
 const LINE_END = Buffer.from("\n");
 
 /** The journal of a path without somebody; undefined where it stays. */
-export function rewritten(path: string, forgetting: Forgetting): Buffer | undefined {
-  const file = openSync(path, "r");
-  try {
-    return rewrittenLog(logSourceOf(file), fstatSync(file).size, path, forgetting);
-  } finally {
-    closeSync(file);
-  }
-}
+export const rewritten = (path: string, forgetting: Forgetting): Buffer | undefined =>
+  reading(path, (source, size) => rewrittenLog(source, size, path, forgetting));
 
 /** The same of a journal that is read from anywhere. @param path what it is called in errors */
 export function rewrittenLog(

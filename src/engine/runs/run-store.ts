@@ -9,15 +9,7 @@ import { counted, echo, someOf } from "../../shared/contract/text.ts";
 import { type CliError, command, failed, say, usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
 import { type Disk, jsonText, remove } from "./disk.ts";
-import {
-  creditsOf,
-  creditText,
-  type EndedRecord,
-  pendingUnits,
-  type RunState,
-  type Sums,
-  sumsOf,
-} from "./journal.ts";
+import { type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
 import { type Machine, machineOf } from "./machine.ts";
 import { anewOf, isElsewhere, type Plan, type RunIdentity, resumeOf, targetText } from "./plan.ts";
@@ -218,12 +210,14 @@ export class RunStore {
     const finished = running || damage !== undefined ? undefined : finishedSums(path, id);
     if (finished !== undefined) {
       const { sums, at, problem } = finished;
-      return { ...summed(id, plan, sums), status: "finished", pending: 0, lastAt: at, problem };
+      return { ...sums, id, plan, status: "finished", pending: 0, lastAt: at, problem };
     }
 
     const { state, problem } = readableState(path);
     return {
-      ...summed(id, plan, sumsIn(new RunReader(path, plan, state))),
+      ...sumsIn(new RunReader(path, plan, state)),
+      id,
+      plan,
       ...(running ? { status: "running" } : statusOf(state, damage ?? problem)),
       pending: pendingUnits(state).length,
       lastAt: state.lastAt || Date.parse(plan.created_at) || 0,
@@ -370,7 +364,7 @@ export class RunStore {
    */
   async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">, balance?: Credits): Promise<void> {
     if (how === "stale" && balance !== undefined)
-      await run.append({ t: "quiet", balance: creditText(balance), begins: true, at });
+      await run.append({ t: "quiet", balance, begins: true, at });
     await run.append({ t: "ended", how, why, at });
     if (how === "stale") await this.#forgetOpen(run.plan);
   }
@@ -420,21 +414,6 @@ function sumsIn(run: RunReader): Sums {
       : target.kind !== "employees" || counts !== undefined;
   return sumsOf(run.state, isTold || run.state.session?.limit != null ? run.wanted : null);
 }
-
-const summed = (
-  id: string,
-  plan: Plan,
-  sums: Sums,
-): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
-  id,
-  plan,
-  rows: sums.rows,
-  misses: sums.misses,
-  settled: creditsOf(sums.settled),
-  uncertain: creditsOf(sums.uncertain),
-  foreign: creditsOf(sums.foreign),
-  expected: sums.expected,
-});
 
 export async function removeDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder))

@@ -10,7 +10,7 @@ import {
 import { makeFolder } from "../../shared/folder.ts";
 import type { Books } from "./books.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { creditsOf, creditText, type DaySpend, daysOf, type RunState } from "./journal.ts";
+import { type DaySpend, daysOf, type RunState } from "./journal.ts";
 import type { Machine } from "./machine.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
 import {
@@ -21,7 +21,7 @@ import {
   readableState,
   runIds,
 } from "./reader.ts";
-import type { CreditText } from "./record.ts";
+import { keptText, ofKept } from "./record.ts";
 
 /** Folded from its journal, and kept in its place when the run is removed. */
 export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
@@ -34,7 +34,7 @@ export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
   /** It was removed because it named somebody who is forgotten. */
   readonly forgotten?: true;
   /** What requests that may come to an answer yet may have cost, beyond what is spent. */
-  readonly pending: CreditText;
+  readonly pending: Credits;
   readonly days: readonly DaySpend[];
 }
 
@@ -81,7 +81,7 @@ export async function readRemoved(folder: string): Promise<Spend> {
 
     try {
       const text = await readFile(join(removedFolder(folder), name), "utf8");
-      runs.push(JSON.parse(text) as RunSpend);
+      runs.push(ofKept(text) as RunSpend);
     } catch (error) {
       if (errorCode(error) !== "ENOENT") damaged.push(id);
     }
@@ -93,9 +93,7 @@ export async function readRemoved(folder: string): Promise<Spend> {
 /** What runs cost: charged, and what lost replies may have cost. */
 export const netOf = (runs: readonly RunSpend[]): Credits =>
   sumOfCredits(
-    runs
-      .flatMap(({ days }) => days)
-      .flatMap(({ settled, uncertain }) => [creditsOf(settled), creditsOf(uncertain)]),
+    runs.flatMap(({ days }) => days).flatMap(({ settled, uncertain }) => [settled, uncertain]),
   );
 
 /**
@@ -133,7 +131,7 @@ export async function spentBy(
   for await (const { path, plan } of runsOf(folder, since)) {
     if (!isMeant(plan, path)) continue;
     const { spend } = spendOf(path, plan, since);
-    sum = credits(sum + creditsOf(spend.pending) + netOf([spend]));
+    sum = credits(sum + spend.pending + netOf([spend]));
   }
   return sum;
 }
@@ -160,7 +158,7 @@ function spendOf(
   if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
     const days = sums.days.filter(({ from }) => from >= since);
     const { job = null, budgets } = sums;
-    return { spend: { ...own, job, budgets, pending: "0", days } };
+    return { spend: { ...own, job, budgets, pending: ZERO, days } };
   }
 
   const { state, problem } = readableState(path);
@@ -181,7 +179,7 @@ export function spendIn(
   { job, budgets, books, spendings }: RunState,
   days = daysOf(spendings),
 ): RunSpend {
-  return { ...headOf(plan), job: job ?? null, budgets, pending: creditText(books.underWay), days };
+  return { ...headOf(plan), job: job ?? null, budgets, pending: books.underWay, days };
 }
 
 export async function keepSpend(
@@ -199,5 +197,5 @@ export async function keepSpend(
 export async function putSpend(disk: Disk, folder: string, spend: RunSpend): Promise<void> {
   makeFolder(removedFolder(folder));
   const path = join(removedFolder(folder), `${spend.run}.json`);
-  await disk.replaceFile(path, `${JSON.stringify(spend)}\n`, "spend");
+  await disk.replaceFile(path, `${keptText(spend)}\n`, "spend");
 }

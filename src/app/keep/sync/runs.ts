@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { replay } from "../../../engine/runs/journal.ts";
 import { isElsewhere } from "../../../engine/runs/plan.ts";
 import { LAYOUT } from "../../../engine/runs/reader.ts";
+import { keptText, ofKept } from "../../../engine/runs/record.ts";
 import { isOver, type RunCopy } from "../../../engine/runs/run-store.ts";
 import {
   netOf,
@@ -49,7 +50,7 @@ export async function takeInRemoved(syncing: Syncing): Promise<ReadonlySet<strin
       synced.unread.set(`removed/${name}`, "not whole");
       continue;
     }
-    const spend = JSON.parse(bytes.toString()) as RunSpend;
+    const spend = ofKept(bytes.toString()) as RunSpend;
     if (existsSync(join(store.folder, spend.run))) {
       await store.remove({ plan: await store.readPlan(spend.run) }, context, true);
       synced.forgotten.add(spend.run);
@@ -64,7 +65,7 @@ export async function takeInRemoved(syncing: Syncing): Promise<ReadonlySet<strin
 
 async function giveRemoved(spend: RunSpend, { folder, store }: Syncing): Promise<void> {
   const whole = { machine: store.machine, ...spend };
-  await folder.put("removed", spend.run, Buffer.from(JSON.stringify(whole)));
+  await folder.put("removed", spend.run, Buffer.from(keptText(whole)));
 }
 
 /** @param removed runs that no machine keeps: their files go */
