@@ -575,6 +575,37 @@ describe("a page whose reply was lost", () => {
     expect(unanswered).toBeGreaterThan(0);
   });
 
+  test.each([
+    ["bought", undefined],
+    ["was killed over, too", "24"],
+  ])(
+    "what another run %s before this one goes on is not taken for its lost pages",
+    async (_, killed) => {
+      const at = asTyped`--per-page 2 --concurrency 8 --max-credits 60 --again --base-url ${service.url}`;
+      let lost = 0;
+      for (const step of [20, 26, 34]) {
+        const me = user(service.url, service.key);
+        const before = await charged(service, CREDITS);
+        const begin = async (department: string, failpoint: string | undefined) => {
+          const argv = ["search", "--department", department, "-o", `${department}.csv`, ...at];
+          const env = failpoint === undefined ? {} : { HEADCOUNT_FAILPOINT: failpoint };
+          await spawnUser(me, argv, env);
+          return runIds(me).at(-1) ?? "";
+        };
+        const first = await begin("Sales", String(step));
+        const [{ rows = 0 } = {}] = await me.json(["runs", "list", "--json"]);
+        lost += (await charged(service, CREDITS)) - before - rows;
+        for (const run of [first, await begin("Marketing", killed)]) {
+          const rest = await me.run(["resume", run, "--yes"]);
+          expect(rest.code, rest.stderr).toBe(0);
+          expect(rest.stderr).not.toContain("may have been charged");
+        }
+        expect((await charged(service, CREDITS)) - before, `step ${step}`).toBe(120);
+      }
+      expect(lost).toBeGreaterThan(0);
+    },
+  );
+
   test("a limit that is reached without a page whose reply was lost: the end tells what that one may have cost", async () => {
     const command = asTyped`${SALES} --concurrency 1 -o a.csv --overwrite --base-url ${service.url}`;
     let lost = 0;

@@ -7,6 +7,7 @@ import { registerIn } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
+import { spentBeside } from "../runs/spend.ts";
 import { Buyer, type BuyerOptions } from "./buyer.ts";
 import { type Delivery, deliver, type Finished } from "./deliver.ts";
 import { ALL_BOUGHT, aboveCap, ending, endOf, isEmpty } from "./failures.ts";
@@ -62,14 +63,17 @@ async function beginSession(
   { account, options, deps }: Trade,
 ): Promise<Credits> {
   const { maxCredits, limit = null, fresh, job, budget } = options;
+  const { balance } = quote;
+  const { read } = account;
   const cap = consentedCap(quote, run.state.session, maxCredits);
   await run.append({
     t: "session",
     maxCredits: maxCredits ?? null,
     limit,
     cap,
-    balance: quote.balance,
-    read: account.read,
+    balance,
+    read,
+    ...(balance && (await spentBeside(run, balance, { until: read?.askedAt }))),
     rows: quote.rowsIfNothingLost,
     again: fresh || undefined,
     job,

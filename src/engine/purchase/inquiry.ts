@@ -8,6 +8,7 @@ import { checkSink } from "../output/sinks/sink.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
+import { spentBeside } from "../runs/spend.ts";
 import { isBoughtElsewhere } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { openRun } from "./locks.ts";
@@ -82,8 +83,13 @@ export async function endStale(
   { store, account, deps }: Omit<Trade, "options">,
 ): Promise<void> {
   const booked = run.state.uncertain;
+  const { balance, read } = account;
   try {
-    await store.end(run, { how: "stale", why, at: deps.now() }, account.balance);
+    if (balance !== undefined) {
+      const beside = await spentBeside(run, balance, { until: read?.askedAt });
+      await run.append({ t: "quiet", balance, begins: true, ...beside, at: deps.now() });
+    }
+    await store.end(run, { how: "stale", why, at: deps.now() });
   } finally {
     await run.close();
   }

@@ -70,16 +70,8 @@ export class BalanceReading implements FreeBalance {
     this.#isMute = options.balance === undefined;
   }
 
-  /**
-   * What our other runs settled since the balance was last read: asked where something is gone
-   * that no answer of this run explains. @param used told by the answer that it came with
-   */
-  async beside(balance: Credits, used: Credits = ZERO): ReturnType<FreeBalance["beside"]> {
-    const { run } = this.#options;
-    const { books } = run.state;
-    if (books.restOf(balance, used) === 0n) return {};
-    const { beside, own } = await spentBeside(run, books.lastRead);
-    return { beside: beside || undefined, own: own || undefined };
+  beside(balance: Credits, used: Credits = ZERO): ReturnType<FreeBalance["beside"]> {
+    return spentBeside(this.#options.run, balance, { used });
   }
 
   /**

@@ -198,6 +198,8 @@ export class Books {
   #surplus = ZERO;
   #beside = ZERO;
   #own = ZERO;
+  /** What our other runs may have spent of the fall before, of which not all is explained. */
+  #theirs = ZERO;
   #told = ZERO;
   #isLate = false;
   #isKept = true;
@@ -366,14 +368,16 @@ export class Books {
 
   /**
    * What was both sent and settled since then, and what may
-   * have been spent at all. @param since epoch milliseconds
+   * have been spent at all. @param until epoch milliseconds
    */
-  spentSince({ at, askedAt }: Books["lastRead"]): {
-    readonly settled: Credits;
-    readonly most: Credits;
-  } {
+  spentSince(
+    { at, askedAt }: Books["lastRead"],
+    until = Infinity,
+  ): { readonly settled: Credits; readonly most: Credits } {
     const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= askedAt);
-    const within = recent.filter((one) => !isFlying(one) && (one.sent.at ?? 0) >= at);
+    const within = recent.filter(
+      (one) => !isFlying(one) && (one.sent.at ?? 0) >= at && one.at <= until,
+    );
     const most = sumOfCredits(recent.map((one) => this.#most(one)));
     return { settled: toldBy(within), most };
   }
@@ -551,8 +555,9 @@ export class Books {
       for (const one of this.#open.filter(isFlying))
         this.#end(one, { t: "lost", n: one.sent.n, at });
     }
-    this.#own = credits(this.#own + own);
-    this.#beside = credits(this.#beside + beside);
+    // Both are of all the time since the epoch began, however often it was read.
+    this.#own = credits(this.#theirs + own);
+    this.#beside = beside;
 
     const start = this.#start;
     const gone = credits((start?.balance ?? balance) - balance - this.#beside);
@@ -633,7 +638,8 @@ export class Books {
   #explain(fall: Credits, told: Reading, rested: boolean): void {
     const ended = this.#open.filter((one) => !isFlying(one));
     const rest = creditsLess(fall, toldBy(ended));
-    if (rest > this.#slack(ended)) this.#doubtPromise(ended);
+    // What our other runs may have spent breaks no promise.
+    if (rest > credits(this.#slack(ended) + this.#own)) this.#doubtPromise(ended);
     this.#learnFree(ended, rest);
     this.#learnAlone(ended, rest);
     if (this.#isLate && !rested) return;
@@ -650,7 +656,8 @@ export class Books {
     const theirs = this.#own;
     this.#begin(told, kept, { attempts: proven, fall: own, own: theirs, at: told.at });
     // What they spent explains what is left, too, until somebody unsure does.
-    this.#own = unsure.length === 0 ? ZERO : theirs;
+    this.#theirs = unsure.length === 0 ? ZERO : theirs;
+    this.#own = this.#theirs;
     this.#surplus = creditsLess(fall, own);
   }
 
@@ -708,6 +715,7 @@ export class Books {
     this.#surplus = ZERO;
     this.#beside = ZERO;
     this.#own = ZERO;
+    this.#theirs = ZERO;
   }
 
   #close(closed: Closed): void {

@@ -133,6 +133,8 @@ interface SessionRecord extends LogRecord {
   readonly balance?: Credits | undefined;
   /** When that was read: others may have spent since. */
   readonly read?: { readonly askedAt: number; readonly at: number } | undefined;
+  readonly beside?: Credits | undefined;
+  readonly own?: Credits | undefined;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
   /** Whoever is owned is paid for again. */
@@ -348,6 +350,8 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
           t: "quiet",
           balance: record.balance,
           begins: true,
+          beside: record.beside,
+          own: record.own,
           ...(record.read ?? { at: record.at }),
         });
       if (record.budget !== undefined && !state.budgets.includes(record.budget))

@@ -2,7 +2,6 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Credits } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
@@ -358,13 +357,8 @@ export class RunStore {
     await this.#forgetOpen(run.plan);
   }
 
-  /**
-   * A stale one is let go of: nobody asks again for its pages without a reply.
-   * @param balance as it is told now
-   */
-  async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">, balance?: Credits): Promise<void> {
-    if (how === "stale" && balance !== undefined)
-      await run.append({ t: "quiet", balance, begins: true, at });
+  /** A stale one is let go of: nobody asks again for its pages without a reply. */
+  async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">): Promise<void> {
     await run.append({ t: "ended", how, why, at });
     if (how === "stale") await this.#forgetOpen(run.plan);
   }

@@ -8,7 +8,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
-import type { Books } from "./books.ts";
+import type { Quiet } from "./books.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { type DaySpend, daysOf, type RunState } from "./journal.ts";
 import type { Machine } from "./machine.ts";
@@ -97,25 +97,35 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
   );
 
 /**
- * What other runs at the same service spent since then. `beside`: sent and settled, on the same
+ * What other runs at the same service spent since the balance was last read: asked where something
+ * is gone that no answer of this run explains. `beside`: sent and settled, on the same
  * account, which the service names: else nobody knows whose they are. `own`: what they
  * may have spent beyond that.
+ * @param used told by the answer that the balance came with
+ * @param until when the balance was asked for, where that was a while ago
  */
 export async function spentBeside(
-  { path: own, plan }: RunReader,
-  lastRead: Books["lastRead"],
-): Promise<{ readonly beside: Credits; readonly own: Credits }> {
+  { path: own, plan, state: { books } }: RunReader,
+  balance: Credits,
+  {
+    used = ZERO,
+    until = Infinity,
+  }: { readonly used?: Credits; readonly until?: number | undefined } = {},
+): Promise<Pick<Quiet, "beside" | "own">> {
+  const { lastRead } = books;
+  if (books.restOf(balance, used) === 0n) return {};
+
   let beside: Credits = ZERO;
   let most: Credits = ZERO;
   for await (const { path, plan: other } of runsOf(dirname(own), lastRead.askedAt)) {
     const isSame = other.base_url === plan.base_url && other.account_id === plan.account_id;
     if (path === own || !isSame) continue;
 
-    const spent = readableState(path).state.books.spentSince(lastRead);
+    const spent = readableState(path).state.books.spentSince(lastRead, until);
     most = credits(most + spent.most);
     if (plan.account_id !== null) beside = credits(beside + spent.settled);
   }
-  return { beside, own: creditsLess(most, beside) };
+  return { beside: beside || undefined, own: creditsLess(most, beside) || undefined };
 }
 
 /**

@@ -342,6 +342,28 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
     expect(sumsOf(books)).toEqual(sums(20, doubt));
   });
 
+  test("what a sibling settled explains its part once, however often the balance is read", () => {
+    const books = new Books([quiet(100), sent(1), lost(1), sent(2), told(2, 20)]);
+    // Late: it does not show yet what was told.
+    for (const balance of [95, 95]) books.note({ t: "quiet", balance: of(balance), beside: of(5) });
+    books.note({ t: "quiet", balance: of(55), rested: true, beside: of(5) });
+    expect(sumsOf(books)).toEqual(sums(20, 20));
+  });
+
+  test("what a sibling may have spent breaks no promise", () => {
+    const facts: Fact[] = [
+      quiet(100),
+      sent(1, "page 1", true),
+      { t: "quiet", balance: of(60), begins: true, own: of(20) },
+      sent(2, "page 1", true),
+      told(2, 20),
+      { t: "quiet", balance: of(40), own: of(20) },
+    ];
+    expect(new Books(facts)).toMatchObject({ keepsKeys: true, others: 0n, atMost: of(20) });
+    const alone = facts.map((fact) => ({ ...fact, own: undefined }) as Fact);
+    expect(new Books(alone).keepsKeys).toBe(false);
+  });
+
   test("a price of 0 is never learned, a dearer one is at once, and raises what is under way", () => {
     const books = new Books([quiet(100), sent(1), told(1, 0)]);
     expect(books.price).toBeUndefined();

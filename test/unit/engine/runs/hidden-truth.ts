@@ -255,7 +255,6 @@ class Buyer {
   readonly #beyond = new Map<number, Credits>();
   #ever = ZERO;
   #siblings: Sibling[] = [];
-  #readAt = 0;
   #n = 0;
   #price: Credits | undefined;
 
@@ -425,13 +424,11 @@ class Buyer {
     const { siblings } = this.#habits;
     const { now, balance } = this.#service;
     const settled = this.#siblings
-      .filter(({ sentAt, settledAt }) => sentAt > this.#readAt && settledAt <= now)
+      .filter(({ sentAt, settledAt }) => sentAt > this.books.lastRead.at && settledAt <= now)
       .reduce((sum, { amount }) => sum + amount, 0n);
     const isTold = ["same account", "mistaken"].includes(siblings);
     const beside = isTold ? credits(settled) : ZERO;
-    this.#siblings = this.#siblings.filter(({ settledAt }) => settledAt > now);
-    this.#readAt = now;
-    this.#note({ t: "quiet", balance, rested, begins, beside });
+    this.#note({ t: "quiet", balance, rested, begins, beside, at: now });
   }
 
   #note(fact: Fact): void {
