@@ -575,6 +575,20 @@ describe("a page whose reply was lost", () => {
     expect(unanswered).toBeGreaterThan(0);
   });
 
+  test("what it may have cost is pending in what was spent, and stays known when its run is removed", async () => {
+    const argv = asTyped`${SALES} --concurrency 4 --max-credits 60 -o a.csv --base-url ${service.url}`;
+    const before = await charged(service, CREDITS);
+    await spawnUser(u, argv, { HEADCOUNT_FAILPOINT: "19" });
+    const gone = (await charged(service, CREDITS)) - before;
+    const told = async () => (await u.json(["spend", "--by", "run", "--json"])).total;
+    const { settled, uncertain, pending } = await told();
+    expect(settled + uncertain + pending).toBeGreaterThanOrEqual(gone);
+    expect(pending).toBeGreaterThan(0);
+    await u.ends(2, ["runs", "remove", "last", "--yes"], " may have cost more");
+    await u.ran(["runs", "remove", "last", "--force", "--yes"]);
+    expect(await told()).toMatchObject({ settled, uncertain: uncertain + pending, pending: 0 });
+  });
+
   test.each([
     ["bought", undefined],
     ["was killed over, too", "24"],

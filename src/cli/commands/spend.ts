@@ -51,6 +51,8 @@ export function register(program: Command, context: Context): void {
 
 settled:   charged, and the rows are kept.
 uncertain: a lost reply, or an answer that should be free, may have cost this.
+pending:   requests without a reply may have cost this: headcount resume asks
+           again, and finds out.
 foreign:   left the same balance meanwhile and no answer tells why: others
            spent them, or the service takes more than it says.
 declared:  what the file of a vendor says that these pages cost.
@@ -60,7 +62,7 @@ A pipe gets CSV.`)
     .does(atDesk(context, spend));
 }
 
-const AMOUNTS = ["settled", "uncertain", "foreign", "declared", "told"] as const;
+const AMOUNTS = ["settled", "uncertain", "pending", "foreign", "declared", "told"] as const;
 type Sums = Record<(typeof AMOUNTS)[number], Credits> & { rows: number };
 
 interface Group {
@@ -71,6 +73,7 @@ interface Group {
 const noSums = (): Sums => ({
   settled: ZERO,
   uncertain: ZERO,
+  pending: ZERO,
   foreign: ZERO,
   declared: ZERO,
   told: ZERO,

@@ -27,7 +27,7 @@ const run = {
 
 const sums = {
   profiles: s.wholeNumberShape,
-  ...s.each(s.creditsShape, "settled", "uncertain", "foreign", "declared", "told"),
+  ...s.each(s.creditsShape, "settled", "uncertain", "pending", "foreign", "declared", "told"),
 };
 
 const spend = s.object({

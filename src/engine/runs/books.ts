@@ -157,7 +157,8 @@ type Reading = Required<Pick<Quiet, "balance" | "at">> & { readonly askedAt: num
 
 /** What was spent, at the time that it was: `rows` came for it. */
 export interface Spending {
-  readonly kind: "settled" | "uncertain" | "foreign";
+  /** `pending`: asked for, and asked for again under its key by whoever goes on. */
+  readonly kind: "settled" | "uncertain" | "pending" | "foreign";
   readonly amount: Credits;
   readonly rows: number;
   readonly at: number;
@@ -357,8 +358,8 @@ export class Books {
       if (least > 0n || came > 0) spent.push({ kind: "settled", amount: least, rows: came, at });
 
     for (const [one, amount] of this.#doubts()) {
-      if (this.#isAwaited(one)) continue;
-      const kind = isMeasured(one) ? "settled" : "uncertain";
+      const ended = isMeasured(one) ? "settled" : "uncertain";
+      const kind = this.#isAwaited(one) ? "pending" : ended;
       spent.push({ kind, amount, rows: 0, at: one.at });
     }
     for (const { others: amount, at } of this.epochs)

@@ -7,7 +7,14 @@ import type { Division, LogEntry, LogRecord } from "./record.ts";
 // disk.
 
 const DAY_MS = 86_400_000;
-const NOTHING = { settled: ZERO, uncertain: ZERO, foreign: ZERO, declared: ZERO, told: ZERO };
+const NOTHING = {
+  settled: ZERO,
+  uncertain: ZERO,
+  pending: ZERO,
+  foreign: ZERO,
+  declared: ZERO,
+  told: ZERO,
+};
 
 /** What the books have, and what vendors' files and vendors say that pages cost. */
 type Spent = Omit<Spending, "kind"> & { readonly kind: keyof typeof NOTHING };

@@ -261,7 +261,7 @@ export class RunStore {
    * @throws CliError exit 9 where it is at work, exit 2
    * where it may still be resumed and `force` is not set
    */
-  requireRemovable({ id, plan, status, rows }: RunSummary, force: boolean): void {
+  requireRemovable({ id, pending, plan, status, rows }: RunSummary, force: boolean): void {
     if (status === "running") {
       throw failed.locked(
         `run ${id} is at work`,
@@ -275,8 +275,9 @@ export class RunStore {
         ? `save it with headcount runs export ${id} --force`
         : `finish it with ${resumeOf(plan)}`;
 
+    const lost = pending === 0 ? "" : `, and ${counted(pending, "request")} may have cost more`;
     throw usageError(
-      `run ${id} is ${status} and holds ${counted(rows, "row")}`,
+      `run ${id} is ${status} and holds ${counted(rows, "row")}${lost}`,
       `${first}, or remove it with --force`,
     );
   }

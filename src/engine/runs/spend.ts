@@ -157,11 +157,15 @@ async function* runsOf(folder: string, since = 0) {
   }
 }
 
-/** By the last line of its journal where that is enough. */
+/**
+ * By the last line of its journal where that is enough.
+ * @param isOver nobody goes on with it: what is pending is uncertain then
+ */
 function spendOf(
   path: string,
   plan: Plan,
   since: number,
+  isOver = false,
 ): { readonly spend: RunSpend; readonly problem?: string | undefined } {
   const own = headOf(plan);
   const sums = finishedSums(path, plan.id)?.sums;
@@ -172,6 +176,7 @@ function spendOf(
   }
 
   const { state, problem } = readableState(path);
+  if (isOver) state.books.note({ t: "over" });
   // What a damaged run lost of itself is not to be laid to others.
   const spent = state.spendings.filter(({ kind }) => problem === undefined || kind !== "foreign");
   const spend = spendIn(plan, state, daysOf(spent, since));
@@ -198,7 +203,7 @@ export async function keepSpend(
   plan: Plan,
   forgotten: boolean,
 ): Promise<void> {
-  const { spend } = spendOf(join(folder, plan.id), plan, 0);
+  const { spend } = spendOf(join(folder, plan.id), plan, 0, true);
   if (spend.days.length === 0 && !forgotten) return;
   await putSpend(disk, folder, forgotten ? { ...spend, forgotten } : spend);
 }
