@@ -564,7 +564,7 @@ class DialectClient implements VendorClient {
     const stray = strayIn(this.#file, filters, rows);
     if (stray !== undefined) this.#tell([stray.field], false);
     const forNobody =
-      asked === 0 && charged > declared && dearNobody(this.#file, charged, declared);
+      asked === 0 && charged > declared && dear(this.#file, charged, declared, "brought nobody");
     return {
       ...facts,
       body: envelope(texts ?? textOf(rows), charged, balance, stop && reply.told.body),
@@ -583,14 +583,25 @@ class DialectClient implements VendorClient {
     this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
   }
 
-  /** Whether one paid call went out since the balance was told, with no other under way. */
-  get #isAlone(): boolean {
-    return this.#flying === 0 && this.#begun === this.#toldAt + 1;
+  /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
+  #seeFree(call: VendorCall, { told }: VendorReply): void {
+    const balance = amountAt(call.reply?.balance, told);
+    // Who has no price in the file only tells: a balance may have fallen for others.
+    const fell = call.price === undefined ? ZERO : this.#fellBy(balance, 0);
+    const charged = amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
+    this.#see(balance);
+    if (charged > 0n) throw dear(this.#file, charged, ZERO, "sells nobody");
+  }
+
+  /** Whether so many paid calls went out since the balance was told, and none is under way. */
+  #isAlone(calls = 1): boolean {
+    return this.#flying === 0 && this.#begun === this.#toldAt + calls;
   }
 
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(balance: Credits | undefined): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || !this.#isAlone) return undefined;
+  #fellBy(balance: Credits | undefined, calls = 1): Credits | undefined {
+    if (balance === undefined || this.#balance === undefined || !this.#isAlone(calls))
+      return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
   }
@@ -602,7 +613,7 @@ class DialectClient implements VendorClient {
   async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
     const before = this.#balance;
     const { account } = this.#file.calls;
-    const isAlone = inReply === undefined && this.#isAlone && declared > 0n;
+    const isAlone = inReply === undefined && this.#isAlone() && declared > 0n;
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
@@ -690,7 +701,7 @@ class DialectClient implements VendorClient {
     try {
       const reply = meantBy(this.#file, await this.#calls.send(request));
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
-      if (!paid) this.#see(amountAt(call.reply?.balance, reply.told));
+      if (!paid) this.#seeFree(call, reply);
       else if (reply.is !== "ok") this.#balance = undefined;
       return reply;
     } catch (error) {
@@ -772,14 +783,14 @@ function envelope(
   ]);
 }
 
-const dearNobody = ({ name }: DialectFile, charged: Credits, declared: Credits): CliError =>
+const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: string): CliError =>
   new CliError({
     code: "price_moved",
     category: "incomplete",
     message:
-      `${name} charged ${creditsText(charged)} for a call that brought nobody, ` +
+      `${name} charged ${creditsText(charged)} for a call that ${does}, ` +
       `which by its file costs ${creditsText(declared)}`,
-    hint: `"none" of the price says in the file what nobody costs`,
+    hint: `"price" says in the file what a call costs, and "none" of it what nobody costs`,
   });
 
 const strange = (

@@ -113,6 +113,10 @@ export class Remaining {
   readonly #states = new Map<number, TargetState>();
   readonly #begun = new Set<number>();
   readonly #cursors = new Map<string, string>();
+  /** Where each of them led to first. */
+  readonly #led = new Map<string, number>();
+  /** Whether a page led where an earlier one did: what lies there would be paid for again. */
+  isLedBack = false;
   #nextTarget = 0;
   #lastTarget = -1;
   #largest = 0;
@@ -255,7 +259,13 @@ export class Remaining {
     else if (total !== undefined && (this.#source.trusted || total >= least))
       this.#tell(target, total);
 
-    if (typeof next === "string") this.#cursors.set(`${target}:${end}`, next);
+    if (typeof next === "string") {
+      this.#cursors.set(`${target}:${end}`, next);
+      const name = `${target}:${next}`;
+      const before = this.#led.get(name) ?? end;
+      this.#led.set(name, before);
+      this.isLedBack ||= before !== end || next === cursor;
+    }
 
     const expected = this.#expected(target);
     const more =
