@@ -484,7 +484,7 @@ class DialectClient implements VendorClient {
     signal: AbortSignal | undefined,
   ): Promise<Found & Pick<IdsView, "meta" | "total">> {
     const { search } = this.#file.calls;
-    const { pages, reply: places = {} } = search;
+    const { pages, reply: places } = search;
     const isByCursor = pages?.by === "cursor";
     const at = next === undefined ? 0 : Number(next);
     const place = isByCursor ? { cursor: next } : { page: firstOf(search) + at / rows, offset: at };
@@ -492,7 +492,7 @@ class DialectClient implements VendorClient {
     const reply = await this.#send(search, values, { paid: false, signal });
     if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, search);
 
-    const list = reply.is === "none" ? [] : placed(places.rows ?? "", reply.told);
+    const list = reply.is === "none" ? [] : placed(places.rows, reply.told);
     if (!Array.isArray(list))
       throw notAsDeclared(this.#file, reply, { place: places.rows, is: "a list of ids" });
     const of = (item: JsonValue): JsonValue | undefined =>
