@@ -437,10 +437,9 @@ function checkReply(name: string, { pages, price, reply = {} }: VendorCall, add:
   }
   if (pages === undefined) return;
 
-  const { by, depth, end = [], one_size, size } = pages;
+  const { by, end = [], one_size, size } = pages;
   const [least = 1, most = 1] = size;
   if (least > most) add([...path, "pages", "size"], "the least comes first, then the most");
-  if ((depth ?? most) < most) add([...path, "pages", "depth"], "the first page goes beyond it");
   if ((by === "cursor") !== (reply.next !== undefined))
     add([...path, "pages"], 'pages by cursor need "next" in "reply", and no others have it');
   if (by !== "cursor" && (one_size === true || end.includes("no next")))
