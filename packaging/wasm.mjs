@@ -26,6 +26,6 @@ for (const [source, kept] of [
   const [before] = readFileSync(kept, "utf8").split(mark);
   writeFileSync(
     kept,
-    `${before}${mark} \`npm run wasm\`: ${sha256}\nconst CODE = \`\n${lines}\n\`;\n`,
+    `${before}${mark} \`npm run wasm\`, of SHA-256\n// ${sha256}\nconst CODE = \`\n${lines}\n\`;\n`,
   );
 }

@@ -272,7 +272,7 @@ test.each([
   const read = (file: string): Buffer =>
     readFileSync(new URL(`../../src/${file}`, import.meta.url));
   const sum = createHash("sha256").update(read(source)).digest("hex");
-  expect(read(kept).toString()).toContain(`by \`npm run wasm\`: ${sum}\n`);
+  expect(read(kept).toString()).toContain(`by \`npm run wasm\`, of SHA-256\n// ${sum}\n`);
 });
 
 describe("rows copied from a page's bytes", () => {

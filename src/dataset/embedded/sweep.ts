@@ -94,7 +94,8 @@ export function swept(
   };
 }
 
-// Made of sweep.as by `npm run wasm`: 69f57439fe14e117c852fbf84c7cddbf3482bbbf44dfad0e65ed932d79cdc54c
+// Made of sweep.as by `npm run wasm`, of SHA-256
+// 69f57439fe14e117c852fbf84c7cddbf3482bbbf44dfad0e65ed932d79cdc54c
 const CODE = `
 AGFzbQEAAAABFgVgAX8AYAAAYAF/AX9gAn9/AGAAAX8DBwYBAgMEAAAFAwEAAAczBgViZWdpbgAFBWJ5dGVzAAQFcG
 FpcnMAAgVjb3VudAADBnBsYWNlcwABBm1lbW9yeQIACAEACrQFBl4BA39BBj8Aa0AAGgNAIAJBgAJIBEAgAkEEdEGA

@@ -108,6 +108,12 @@ function underIds(ids: readonly string[], rows: readonly JsonRecord[]): readonly
   return isTold ? rows.map((row) => (row === strays[0] ? { ...row, id: missing } : row)) : rows;
 }
 
+/** The first page of a call that counts. */
+interface Counting {
+  readonly call: VendorCall;
+  readonly rows: number;
+}
+
 interface How {
   readonly paid: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -178,7 +184,7 @@ class DialectClient implements VendorClient {
     if (counting === undefined || counting.price > 0n) throw this.#uncounted(counting?.price);
 
     const { call, rows } = counting;
-    await this.#requireHeeded(Object.keys(filters), call, rows, signal);
+    await this.#requireHeeded(Object.keys(filters), counting, signal);
     const reply = await this.#ask(call, expressions, rows, signal);
     const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
     const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
@@ -196,13 +202,15 @@ class DialectClient implements VendorClient {
     if (counting === undefined || counting.price > 0n) return undefined;
 
     const keys = Object.keys(this.#file.filters);
-    await this.#requireHeeded(keys, counting.call, counting.rows, signal);
+    await this.#requireHeeded(keys, counting, signal);
     const isTried = (key: string): boolean => this.#heeded.has(key);
     const words = wordsIn(this.#file);
     const unknown: string[] = [];
-    for (const each of words)
-      if (!(await this.#findsAnybody(each, counting, signal)))
-        unknown.push(`${each.key} "${each.word}"`);
+    // A word that the vendor spells otherwise finds nobody, and says nothing.
+    for (const { key, word } of words) {
+      const asked = expressionsOf(this.#file, { [key]: [word] });
+      if ((await this.#found(asked, counting, signal)) === 0) unknown.push(`${key} "${word}"`);
+    }
     return {
       nobody: keys.filter(isTried),
       untried: keys.filter((key) => !isTried(key)),
@@ -211,15 +219,16 @@ class DialectClient implements VendorClient {
     };
   }
 
-  /** The control: a word that the vendor spells otherwise finds nobody, and says nothing. */
-  async #findsAnybody(
-    { key, word }: ReturnType<typeof wordsIn>[number],
-    { call, rows }: NonNullable<ReturnType<typeof pricedCounting>>,
+  /** How many are found, for nothing; undefined: somebody, and it is not told how many. */
+  async #found(
+    filters: readonly unknown[],
+    { call, rows }: Counting,
     signal: AbortSignal | undefined,
-  ): Promise<boolean> {
-    const reply = await this.#ask(call, expressionsOf(this.#file, { [key]: [word] }), rows, signal);
-    if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
-    return reply.is === "ok" && totalIn(reply, call) !== 0;
+  ): Promise<number | undefined> {
+    const reply = await this.#ask(call, filters, rows, signal);
+    if (reply.is === "none" || reply.is === "refused") return 0;
+    if (reply.is !== "ok") throw this.#failure(reply, call);
+    return totalIn(reply, call);
   }
 
   /**
@@ -228,8 +237,7 @@ class DialectClient implements VendorClient {
    */
   async #requireHeeded(
     keys: readonly string[],
-    call: VendorCall,
-    rows: number,
+    counting: Counting,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const seen: string[] = [];
@@ -238,10 +246,7 @@ class DialectClient implements VendorClient {
         const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
         if (nobody === undefined) continue;
 
-        const reply = await this.#ask(call, [nobody], rows, signal);
-        if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
-
-        const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
+        const count = (await this.#found([nobody], counting, signal)) ?? 0;
         if (count > 0) throw this.#passesOver(key, "counts", count);
         seen.push(key);
       }
@@ -464,7 +469,8 @@ class DialectClient implements VendorClient {
 
     const { search } = this.#file.calls;
     const depth = search.pages?.depth ?? Number.POSITIVE_INFINITY;
-    await this.#requireHeeded(Object.keys(filters), search, idRows, signal);
+    const counting = { call: search, rows: idRows };
+    await this.#requireHeeded(Object.keys(filters), counting, signal);
     const { ids, total = 0, ...found } = await this.#find(filters, next, idRows, signal);
     if (total > depth)
       throw usageError(

@@ -228,6 +228,13 @@ export class Remaining {
     return offset >= this.#stateOf(target).end;
   }
 
+  #lead(target: number, end: number, cursor: string): void {
+    this.#cursors.set(`${target}:${end}`, cursor);
+    const name = `${target}:${cursor}`;
+    if (!this.#led.has(name)) this.#led.set(name, end);
+    else if (this.#led.get(name) !== end) this.isLedBack = true;
+  }
+
   /**
    * What a settled page teaches. A short page is the last only where that is said
    * (docs/explanation/complete.md).
@@ -259,13 +266,7 @@ export class Remaining {
     else if (total !== undefined && (this.#source.trusted || total >= least))
       this.#tell(target, total);
 
-    if (typeof next === "string") {
-      this.#cursors.set(`${target}:${end}`, next);
-      const name = `${target}:${next}`;
-      const before = this.#led.get(name) ?? end;
-      this.#led.set(name, before);
-      this.isLedBack ||= before !== end || next === cursor;
-    }
+    if (typeof next === "string") this.#lead(target, end, next);
 
     const expected = this.#expected(target);
     const more =

@@ -190,28 +190,35 @@ const HOLES: Readonly<Record<string, readonly string[]>> = {
   key: [],
 };
 
-/** What no shape can say: names that nothing has, holes that nothing fills, what would be passed over. */
+/**
+ * What no shape can say: names that nothing has, holes that nothing fills, what would be passed
+ * over.
+ */
 function problemsOf(file: DialectFile): Fault[] {
   const faults: Fault[] = [];
   const add = (path: Path, message: string): void => void faults.push({ path, message });
 
   checkFilters(file, add);
-  for (const [index, group] of (file.together ?? []).entries())
-    checkTogether(file, group, ["together", index], add);
-  if (file.or !== undefined) checkAsked(file.or, ["each"], ["each"], ["or"], add);
-  checkHeaders(file.headers, ["headers"], add);
+  for (const index of (file.together ?? []).keys())
+    checkTogether(file, index, under(add, "together", index));
+  if (file.or !== undefined) checkAsked(file.or, ["each"], ["each"], under(add, "or"));
+  checkHeaders(file.headers, under(add, "headers"));
   checkWords(file, add);
   checkMeans(file, add);
   checkCalls(file, add);
   const { company } = file.calls;
-  const path = ["calls", "company", "record"];
-  checkRecord(file, { record: file.record, fields: PERSON_FIELDS, path: ["record"] }, add);
+  checkRecord(file, file.record, PERSON_FIELDS, under(add, "record"));
   if (company !== undefined)
-    checkRecord(file, { record: company.record, fields: COMPANY_FIELDS, path }, add);
+    checkRecord(file, company.record, COMPANY_FIELDS, under(add, "calls", "company", "record"));
   return faults;
 }
 
 type Add = (path: Path, message: string) => void;
+
+const under =
+  (add: Add, ...to: Path): Add =>
+  (path, message) =>
+    add([...to, ...path], message);
 
 const isFilterKey = (key: string): boolean => (FILTER_KEYS as readonly string[]).includes(key);
 const isRange = (key: string): boolean => (RANGE_KEYS as readonly string[]).includes(key);
@@ -224,20 +231,20 @@ function checkFilters(file: DialectFile, add: Add): void {
   const isSpread = spreadIn(calls.search.body ?? calls.search.query).includes("@filters");
   const fields = new Map<string, string>();
   for (const [key, filter] of Object.entries(filters)) {
-    const path = ["filters", key];
+    const tell = under(add, "filters", key);
     const { alone, any, as, case: letters, one, words } = filter;
-    if (!isFilterKey(key)) add(path, unknownFilter(key));
+    if (!isFilterKey(key)) tell([], unknownFilter(key));
     if (isRange(key) && (as ?? letters ?? words) !== undefined)
-      add(path, 'a number has no "words", no "case" and no form');
+      tell([], 'a number has no "words", no "case" and no form');
     if (words !== undefined && (as ?? letters) !== undefined)
-      add(path, 'beside "words" nothing heeds "as" or "case"');
-    checkValued(file, filter, path, ["value", ...(key.endsWith("_url") ? ["slug"] : [])], add);
+      tell([], 'beside "words" nothing heeds "as" or "case"');
+    checkValued(file, filter, ["value", ...(key.endsWith("_url") ? ["slug"] : [])], tell);
 
     for (const field of isSpread ? placesOf(any ?? one) : []) {
       const other = fields.get(field) ?? key;
       fields.set(field, other);
       if (other !== key && (alone === undefined || alone !== filters[other]?.alone))
-        add(path, `${other} stands at the same place: they share one field, and need "alone" too`);
+        tell([], `${other} stands at the same place: they share one field, and need "alone" too`);
     }
   }
 }
@@ -256,29 +263,26 @@ const spreadIn = (template: unknown): unknown[] =>
         name === "*" ? [inner] : spreadIn(inner),
       );
 
-function checkTogether(
-  file: DialectFile,
-  { of, ...filter }: NonNullable<DialectFile["together"]>[number],
-  path: Path,
-  add: Add,
-): void {
+function checkTogether(file: DialectFile, index: number, add: Add): void {
+  const { together = [], words = {} } = file;
+  const [{ of, ...filter } = { of: [], as: "" }, ...others] = together
+    .slice(0, index + 1)
+    .reverse();
   for (const key of of) {
-    if (!isFilterKey(key)) add([...path, "of"], unknownFilter(key));
-    if (isRange(key)) add([...path, "of"], `${key} is a number, and no part of a text`);
+    if (!isFilterKey(key)) add(["of"], unknownFilter(key));
+    if (isRange(key)) add(["of"], `${key} is a number, and no part of a text`);
   }
-  checkValued(file, filter, path, of, add);
+  checkValued(file, filter, of, add);
   const left = of.filter((key, at) => of.indexOf(key) < at || !holesOf(filter.as).includes(key));
-  for (const key of left)
-    add([...path, "as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
+  for (const key of left) add(["as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
   for (const [, table = ""] of filter.as.matchAll(/:([a-z_]+)\}/g))
-    if (!Object.hasOwn(file.words ?? {}, table)) add([...path, "as"], noList(table));
+    if (!Object.hasOwn(words, table)) add(["as"], noList(table));
 
-  const others = (file.together ?? []).slice(0, Number(path[1])).map((each) => each.of);
-  const isTwice = others.some((each) => `${[...each].sort()}` === `${[...of].sort()}`);
-  if (isTwice) add([...path, "of"], "these keys are made one field by an earlier one");
+  const isTwice = others.some((each) => `${[...each.of].sort()}` === `${[...of].sort()}`);
+  if (isTwice) add(["of"], "these keys are made one field by an earlier one");
   const lonely = of.map((key) => file.filters[key]?.alone).filter((name) => name !== undefined);
   if (new Set(lonely).size < lonely.length && filter.alone === undefined)
-    add([...path, "of"], `${of.join(" and ")} share one field, so together they need "alone" too`);
+    add(["of"], `${of.join(" and ")} share one field, so together they need "alone" too`);
 }
 
 const noList = (name: string): string => `"words" has no list "${echo(name)}"`;
@@ -287,17 +291,16 @@ const noList = (name: string): string => `"words" has no list "${echo(name)}"`;
 function checkValued(
   { words = {} }: DialectFile,
   { any, as, one, words: table }: Omit<DialectFile["filters"][string], "parts">,
-  path: Path,
   forms: readonly string[],
   add: Add,
 ): void {
   if (one === undefined && any === undefined)
-    add(path, 'it has neither "one" nor "any": nothing would be sent for it');
-  if (table !== undefined && !Object.hasOwn(words, table)) add([...path, "words"], noList(table));
+    add([], 'it has neither "one" nor "any": nothing would be sent for it');
+  if (table !== undefined && !Object.hasOwn(words, table)) add(["words"], noList(table));
 
-  if (one !== undefined) checkAsked(one, ["value"], ["value"], [...path, "one"], add);
-  if (any !== undefined) checkAsked(any, ["values"], ["values"], [...path, "any"], add);
-  if (as !== undefined) checkAsked(as, forms, forms, [...path, "as"], add);
+  if (one !== undefined) checkAsked(one, ["value"], ["value"], under(add, "one"));
+  if (any !== undefined) checkAsked(any, ["values"], ["values"], under(add, "any"));
+  if (as !== undefined) checkAsked(as, forms, forms, under(add, "as"));
 }
 
 /** @param needed one of these holes, else the same would be sent, whatever is asked for */
@@ -305,16 +308,15 @@ function checkAsked(
   template: unknown,
   known: readonly string[],
   needed: readonly string[],
-  path: Path,
   add: Add,
 ): void {
   const holes = holesOf(template);
   const hole = holes.find((name) => !known.includes(name));
   if (hole !== undefined)
-    add(path, `nothing fills "${echo(hole)}" here; there is: ${known.join(", ") || "nothing"}`);
+    add([], `nothing fills "${echo(hole)}" here; there is: ${known.join(", ") || "nothing"}`);
   if (needed.length > 0 && !needed.some((name) => holes.includes(name)))
     add(
-      path,
+      [],
       `nothing holds "@${needed.join('" or "@')}": the same would be sent, whatever is asked for`,
     );
 }
@@ -323,16 +325,16 @@ const TOKEN = /^[!#$%&'*+.^`|~\w-]+$/;
 const OF_THE_WIRE = /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect)$/i;
 
 /** All that a call sends. */
-function checkHeaders(headers: Readonly<Record<string, string>>, path: Path, add: Add): void {
+function checkHeaders(headers: Readonly<Record<string, string>>, add: Add): void {
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const [index, [name, value]] of Object.entries(headers).entries()) {
     if (!TOKEN.test(name) || OF_THE_WIRE.test(name) || !/^[\x20-\x7e]*$/.test(value))
-      add([...path, name], `"${echo(name)}: ${echo(value)}" is no header that a file can send`);
-    if (names.indexOf(names[index] ?? "") < index) add([...path, name], "it stands there already");
-    checkAsked(value, ["key"], [], [...path, name], add);
+      add([name], `"${echo(name)}: ${echo(value)}" is no header that a file can send`);
+    if (names.indexOf(names[index] ?? "") < index) add([name], "it stands there already");
+    checkAsked(value, ["key"], [], under(add, name));
   }
   if (!Object.values(headers).some((value) => value.includes("{key}")))
-    add(path, "no header holds {key}, so nothing would say whose call it is");
+    add([], "no header holds {key}, so nothing would say whose call it is");
 }
 
 function checkWords({ calls, filters, record, together = [], words = {} }: DialectFile, add: Add) {
@@ -385,8 +387,9 @@ function checkCalls(file: DialectFile, add: Add): void {
   const { calls } = file;
   for (const [name, call] of Object.entries(calls))
     if (call !== undefined && !("use" in call)) {
-      checkRequest(file, name, call, add);
-      checkReply(name, call, add);
+      const tell = under(add, "calls", name);
+      checkRequest(file, name, call, tell);
+      checkReply(call, tell);
     }
 
   const { read, search } = calls;
@@ -404,46 +407,43 @@ function checkCalls(file: DialectFile, add: Add): void {
   if ((read?.most ?? 1) > 1 && read?.reply.rows === undefined)
     add(["calls", "read", "reply"], 'several in one call stand at "rows"');
   if (read?.each !== undefined)
-    checkAsked(read.each, ["id"], ["id"], ["calls", "read", "each"], add);
+    checkAsked(read.each, ["id"], ["id"], under(add, "calls", "read", "each"));
   checkCounting(file, add);
 }
 
 function checkRequest(file: DialectFile, name: string, call: VendorCall, add: Add): void {
-  const path = ["calls", name];
   const { method, path: address, query = {}, body, headers } = call;
   const template = [address, query, body];
   for (const needed of [[], ...neededIn(name, call)])
-    checkAsked(template, HOLES[name] ?? [], needed, path, add);
-  if (headers !== undefined)
-    checkHeaders({ ...file.headers, ...headers }, [...path, "headers"], add);
-  if (method === "GET" && body !== undefined) add([...path, "body"], "a GET has no body");
+    checkAsked(template, HOLES[name] ?? [], needed, add);
+  if (headers !== undefined) checkHeaders({ ...file.headers, ...headers }, under(add, "headers"));
+  if (method === "GET" && body !== undefined) add(["body"], "a GET has no body");
   if (spreadIn(template).some((spread) => typeof spread === "string" && spread !== "@filters"))
-    add(path, 'only "@filters" is spread by "*"');
+    add([], 'only "@filters" is spread by "*"');
   for (const [member, value] of Object.entries(query))
     if (typeof value === "object" && !Array.isArray(value))
-      add([...path, "query", member], "a query holds texts, numbers and lists of them");
+      add(["query", member], "a query holds texts, numbers and lists of them");
 }
 
-function checkReply(name: string, { pages, price, reply = {} }: VendorCall, add: Add): void {
-  const path = ["calls", name];
+function checkReply({ pages, price, reply = {} }: VendorCall, add: Add): void {
   if (price !== undefined && (price.per === "started") !== (price.rows !== undefined))
-    add([...path, "price"], '"started" and "rows", how many it begins, are there together');
+    add(["price"], '"started" and "rows", how many it begins, are there together');
   for (const [index, [member, place]] of Object.entries(reply).entries()) {
     const isOfRows = member === "rows" || member === "row";
     if (!isPlace(place) || (isOfRows && place.includes("header:")))
-      add([...path, "reply", member], `"${echo(place)}" names no place`);
+      add(["reply", member], `"${echo(place)}" names no place`);
     if (Object.values(reply).indexOf(place) < index)
-      add([...path, "reply", member], "another stands there already");
+      add(["reply", member], "another stands there already");
   }
   if (pages === undefined) return;
 
   const { by, end = [], one_size, size } = pages;
   const [least = 1, most = 1] = size;
-  if (least > most) add([...path, "pages", "size"], "the least comes first, then the most");
+  if (least > most) add(["pages", "size"], "the least comes first, then the most");
   if ((by === "cursor") !== (reply.next !== undefined))
-    add([...path, "pages"], 'pages by cursor need "next" in "reply", and no others have it');
+    add(["pages"], 'pages by cursor need "next" in "reply", and no others have it');
   if (by !== "cursor" && (one_size === true || end.includes("no next")))
-    add([...path, "pages"], '"one_size" and "no next" are said of cursors');
+    add(["pages"], '"one_size" and "no next" are said of cursors');
 }
 
 function checkCounting(file: DialectFile, add: Add): void {
@@ -457,26 +457,21 @@ function checkCounting(file: DialectFile, add: Add): void {
     add(["calls", "count", "rows"], `a page of a search has ${least} to ${most} rows`);
 }
 
-interface Mapped {
-  readonly record: DialectFile["record"];
-  readonly fields: readonly string[];
-  readonly path: Path;
-}
-
 function checkRecord(
   { words = {} }: DialectFile,
-  { record, fields, path }: Mapped,
+  record: DialectFile["record"],
+  fields: readonly string[],
   add: Add,
 ): void {
   for (const [field, from] of Object.entries(record)) {
     if (!fields.includes(field))
-      add([...path, field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
+      add([field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
     const { at, words: list } = typeof from === "string" ? { at: from, words: undefined } : from;
     if (!isPlace(at) || at.includes("header:") || at.split("|").includes(""))
-      add([...path, field], `"${echo(at)}" names no place in a row`);
-    if (list !== undefined && !Object.hasOwn(words, list)) add([...path, field], noList(list));
+      add([field], `"${echo(at)}" names no place in a row`);
+    if (list !== undefined && !Object.hasOwn(words, list)) add([field], noList(list));
     if (typeof from !== "string" && NUMBER_FIELDS.has(field))
-      add([...path, field], "a number has no words, and is not joined");
+      add([field], "a number has no words, and is not joined");
   }
-  if (record.id === undefined) add(path, 'the record has no "id": nobody could be told apart');
+  if (record.id === undefined) add([], 'the record has no "id": nobody could be told apart');
 }

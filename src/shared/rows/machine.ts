@@ -107,7 +107,8 @@ export class RowMachine {
 
 export const aligned = (place: number): number => (place + 15) & ~15;
 
-// Made of rows.as by `npm run wasm`: d91b9d7b459fadb26834672fc0f215f7e543970096dc093b66e8cdeee66a38fa
+// Made of rows.as by `npm run wasm`, of SHA-256
+// d91b9d7b459fadb26834672fc0f215f7e543970096dc093b66e8cdeee66a38fa
 const CODE = `
 AGFzbQEAAAABNgZgAAF/YAF/AX9gAn9/AX9gB39/f39/f38Bf2AFf39/f38Bf2AOf39/f39/f39/f39/f38BfwMKCQ
 ECAAADBAAABQUDAQAABhoFfwFBAAt/AUEAC38BQQALfwFBAAt/AUEACwdEBwVmb3VuZAAGBWVuZGVkAAcEc2NhbgAE
