@@ -110,7 +110,7 @@ async function compare(runs: number): Promise<number> {
 }
 
 test("who passes is who a naive matcher finds, of codes of every width and chunks of every length", async () => {
-  expect(await compare(cases(150, 5_000))).toBeGreaterThan(100);
+  expect(await compare(cases(100, 5_000))).toBeGreaterThan(60);
 });
 
 test("the same where there is no WebAssembly, as under `node --jitless`, or none of SIMD", async () => {
