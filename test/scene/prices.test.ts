@@ -39,6 +39,23 @@ tryCases([
       }),
     ],
   },
+  ...[true, false].map(
+    (tellsLeft): Case => ({
+      name: `a price that rises is paid for one page, and none goes out beside it: balance ${tellsLeft}`,
+      habit: (service) => ({
+        people: 200,
+        tellsLeft,
+        mishap: (call) => void (call === 4 && Object.assign(service().options, { price: 10 })),
+      }),
+      steps: [
+        run(`${DOORS.search} --max-credits 150 --concurrency 1`, 5, {
+          charged: 130,
+          calls: 4,
+          says: ["the service charged 100 credits for 10 rows"],
+        }),
+      ],
+    }),
+  ),
   {
     name: "an empty page that does not tell what it cost, and is charged as a request",
     habit: {

@@ -92,18 +92,21 @@ tryCases([
       }),
     ],
   },
-  {
-    name: "a dataset that moves while a run is at work: exit 5, and the same command begins anew",
-    habit: { people: 100, version: (calls) => (calls < 3 ? "v1" : "v2") },
-    steps: [
-      run(`${BUY} --per-page 20 --concurrency 1`, 5, {
-        charged: 60,
-        says: ["changed its dataset from v1 to v2", "the same command begins anew"],
-      }),
-      run("runs --json", 0, { out: [{ status: "stale" }] }),
-      run(`${BUY} --per-page 20`, 0, { rows: 100, charged: 160, silent: ["continuing"] }),
-    ],
-  },
+  // Where a reply tells no balance the next page would go out beside it.
+  ...[true, false].map(
+    (tellsLeft): Case => ({
+      name: `a dataset that moves while a run is at work: exit 5, and the same command begins anew: balance ${tellsLeft}`,
+      habit: { people: 100, tellsLeft, version: (calls) => (calls < 3 ? "v1" : "v2") },
+      steps: [
+        run(`${BUY} --per-page 20 --concurrency 1`, 5, {
+          charged: 60,
+          says: ["changed its dataset from v1 to v2", "the same command begins anew"],
+        }),
+        run("runs --json", 0, { out: [{ status: "stale" }] }),
+        run(`${BUY} --per-page 20`, 0, { rows: 100, charged: 160, silent: ["continuing"] }),
+      ],
+    }),
+  ),
   {
     // It pages by offset, and nobody told us: `page` is ignored and every page is the first.
     name: "a service that never turns the page is stopped, not paid to the end",

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { planOf, stateOf } from "../../src/engine/runs/reader.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
 import { IDEMPOTENCY_TTL_MS } from "../../src/service/ledger/records.ts";
-import { creditsToNumber } from "../../src/shared/contract/money.ts";
+import { creditsToNumber, ZERO } from "../../src/shared/contract/money.ts";
 import { readCsv } from "../support/export.ts";
 import { BUDGET } from "./commands.ts";
 import { isDue, type JobTold, type TypedJob } from "./jobs.ts";
@@ -284,7 +284,7 @@ export class Checks {
       if (this.#isBlurred(user, run)) continue;
       const charged = user.charged(run);
       const paid = before.runs.get(run)?.charged ?? 0;
-      const agreed = Number(stateOf(run).session?.cap ?? 0);
+      const agreed = creditsToNumber(stateOf(run).session?.cap ?? ZERO);
       must(
         charged <= Math.max(agreed, paid),
         say(`${charged} were charged for ${run}, and ${agreed} agreed to`),
@@ -467,7 +467,11 @@ export class Checks {
     const most = Math.max(wanted, before.runs.get(run)?.rows ?? 0);
     // What a lost reply may have cost counts against the cap, and is said.
     const isUnsure = maxCredits != null && /may have been charged/.test(stderr);
-    const least = isUnsure ? 0 : maxCredits == null ? wanted : Math.min(wanted, Number(maxCredits));
+    const least = isUnsure
+      ? 0
+      : maxCredits == null
+        ? wanted
+        : Math.min(wanted, creditsToNumber(maxCredits));
     const all = new Set(members);
     for (const id of ids) must(all.has(id), say(`${id} is not of the segment`));
     const isAvoided = (id: string): boolean => user.avoided.has(id);
@@ -500,7 +504,7 @@ export class Checks {
   ): void {
     const isNew = (id: string): boolean => !owned.has(id) || user.forgotten.has(id);
     const { maxCredits, limit } = stateOf(run).session ?? {};
-    const cap = maxCredits == null ? null : Number(maxCredits);
+    const cap = maxCredits == null ? null : creditsToNumber(maxCredits);
     if (typed.owned === "new-only")
       for (const id of ids) must(isNew(id), say(`${id} was owned before`));
     const bound = Math.min(cap ?? Number.POSITIVE_INFINITY, limit ?? Number.POSITIVE_INFINITY);
@@ -616,7 +620,7 @@ export class Checks {
           (sum, one) => sum + (one.key === intent.key && !one.replayed ? one.credits : 0),
           0,
         );
-        credits += Math.max(0, cost - Number(settled?.used ?? 0));
+        credits += Math.max(0, cost - creditsToNumber(settled?.used ?? ZERO));
       }
     }
     return credits;

@@ -130,7 +130,7 @@ type RefusedRecord = Entry<
 >;
 
 /** The balance, read while nothing was under way. */
-export type QuietRecord = LogRecord & Quiet & { readonly at: number };
+type QuietRecord = LogRecord & Quiet & { readonly at: number };
 
 interface SessionRecord extends LogRecord {
   readonly t: "session";
