@@ -31,7 +31,7 @@ import {
 import type { Names } from "../../engine/dialect/client.ts";
 import type { Context } from "../../shared/context.ts";
 import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
-import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
+import { counted, harmless, present, shownAddress } from "../../shared/contract/text.ts";
 import { CliError, type DoorWords, Option } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
@@ -499,7 +499,7 @@ async function saveDialect(
   const dialect: Dialect = {
     paging: report.paging ?? before.dialect?.paging ?? "page",
     firstPage: report.firstPage ?? before.dialect?.firstPage,
-    ...(perPageMax === undefined ? {} : { perPageMax }),
+    ...present({ perPageMax }),
   };
   if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
     return machine("Saved", "ok", `"${name}" was up to date`);

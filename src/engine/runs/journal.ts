@@ -5,6 +5,7 @@ import {
   parseCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
+import { whenGiven } from "../../shared/contract/text.ts";
 import type { CliErrorInit } from "../../shared/errors.ts";
 import { Books, type Ending, type Spending } from "./books.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
@@ -20,7 +21,7 @@ type Spent = Omit<Spending, "kind"> & { readonly kind: keyof typeof NOTHING };
 
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
 export const creditTextIf = (amount: Credits | undefined): CreditText | undefined =>
-  amount === undefined ? undefined : formatCredits(amount);
+  whenGiven(amount, formatCredits);
 /** An amount of a journal or a receipt; nothing where none was written. */
 export const creditsOf = (amount: CreditText | number | undefined): Credits =>
   parseCredits(amount) ?? ZERO;
@@ -326,7 +327,7 @@ function end(
   { used, ...ending }: Ended,
 ): void {
   if (unit?.attempt === undefined) return;
-  const amount = used === undefined ? undefined : creditsOf(used);
+  const amount = whenGiven(used, creditsOf);
   state.books.note({ n: unit.attempt, ...ending, used: amount, at });
 }
 
