@@ -121,10 +121,9 @@ export function wholeNumber(flag: string, least: number, most: number, usual?: n
     if (value !== undefined) return value;
 
     const meant = whole(ungrouped(text), least, most) ?? usual;
-    const between = /^\w[\w-]*$/.test(flag) ? "=" : " ";
     throw usageError(
       `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
-      meant === undefined ? undefined : `${flag}${between}${meant}`,
+      meant === undefined ? undefined : `${flag}${/^\w[\w-]*$/.test(flag) ? "=" : " "}${meant}`,
     );
   };
 }
