@@ -7,12 +7,8 @@ import { pipeline } from "node:stream/promises";
 import { ROOT } from "./harness.mjs";
 
 const [mode, file, folder, pieceRows] = process.argv.slice(2);
-const modules = [
-  "dataset/clickhouse/dialect",
-  "dataset/clickhouse/schema",
-  "dataset/clickhouse/load/import",
-];
-const { MODERN, createTables, loadIntoClickHouse } = Object.assign(
+const modules = ["dataset/clickhouse/schema", "dataset/clickhouse/load/import"];
+const { createTables, loadIntoClickHouse } = Object.assign(
   {},
   ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))),
 );
@@ -82,7 +78,7 @@ process.exit(0);
 
 /** The file's rows into the table that people go to, with its projections and a record: nothing checked, no normal form, no order. */
 async function bare() {
-  for (const query of createTables("bare", topology, MODERN)) await client.command({ query });
+  for (const query of createTables("bare", topology)) await client.command({ query });
   const same = [
     "id",
     "country",
@@ -131,7 +127,7 @@ async function load() {
     sleep,
     ...(pieceRows && { pieceRows: Number(pieceRows) }),
   };
-  const servers = { clients: [client], topology, dialect: MODERN };
+  const servers = { clients: [client], topology };
   let report;
   const took = await seconds(async () => {
     report = await loadIntoClickHouse(servers, "bench", input, options);

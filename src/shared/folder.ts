@@ -1,6 +1,5 @@
 import {
   closeSync,
-  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -28,21 +27,30 @@ export const ifMissing =
   };
 
 /**
- * Makes a folder and those above it, each with its name on the disk.
+ * Makes a folder and those above it, each with its name on the disk, whoever makes them beside it.
  * Node's own recursion never ends where a parent that is there says
  * ENOENT, as below /proc. @throws Error the system's, with its code
  */
 export function makeFolder(path: string): void {
   const above = dirname(path);
   try {
+    makeIn(above, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" || above === path) throw error;
+    // By now another process may have made it.
+    makeFolder(above);
+    makeIn(above, path);
+  }
+}
+
+function makeIn(above: string, path: string): void {
+  try {
     mkdirSync(path, { mode: FOLDER_MODE });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST" && statSync(path).isDirectory()) return;
-    if (code !== "ENOENT" || above === path || existsSync(above)) throw error;
-    makeFolder(above);
-    makeFolder(path);
-    return;
+    throw error;
   }
 
   syncFolder(above);

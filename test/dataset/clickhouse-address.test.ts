@@ -1,12 +1,11 @@
 import { createServer } from "node:http";
 import { describe, expect, test } from "vitest";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
-import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 
 /** What a server of today is asked: none of Debian's takes parameters, and chDB has no addresses. */
-async function listening() {
+async function listening(version = "24.8.1") {
   const asked: { readonly address: string; readonly body: string }[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -15,7 +14,7 @@ async function listening() {
       const body = Buffer.concat(chunks).toString();
       asked.push({ address: request.url ?? "", body });
       const rows: readonly (readonly [RegExp, readonly unknown[]])[] = [
-        [/version\(\)/, ["24.8.1"]],
+        [/version\(\)/, [version]],
         [/headcount_datasets/, ["v1", 3, 0, 1]],
         [/system\.|left_out/, []],
         [/^/, [3]],
@@ -50,6 +49,17 @@ test("a filter of a thousand long addresses travels in the body, a short one in 
   await engine.close();
   close();
 });
+
+test.each(["18.16.1", "20.12.8.5"])(
+  "a server of %s is told which ones a dataset takes",
+  async (version) => {
+    const { close, url } = await listening(version);
+    await expect(openClickHouse(url)).rejects.toThrow(
+      `ClickHouse turned the connection away: its version is ${version}, and a dataset takes 21 or newer`,
+    );
+    close();
+  },
+);
 
 describe("addresses and values", () => {
   test.each([
@@ -87,16 +97,5 @@ describe("addresses and values", () => {
     "clickhouse://a/db?cluster=a'b",
   ])("%s is refused", (text) => {
     expect(() => parseClickHouseAddress(text)).toThrow();
-  });
-
-  test("the test dialect escapes what it renders", () => {
-    const query = {
-      sql: "SELECT {p:String}, {l:Array(String)}, {n:Int64}",
-      params: { p: "a'\\\n{n:Int64}", l: ["x'", "y"], n: 5 },
-    };
-    expect(rendered(query, LITERAL_TEST).query).toBe(
-      "SELECT 'a\\'\\\\\\n{n:Int64}', ('x\\'', 'y'), 5",
-    );
-    expect(rendered(query, MODERN)).toEqual({ query: query.sql, query_params: query.params });
   });
 });

@@ -7,7 +7,6 @@ import {
   closeAll,
   connectClickHouse,
 } from "../../src/dataset/clickhouse/connect.ts";
-import { LITERAL_TEST } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine, openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
@@ -44,7 +43,7 @@ import { isLeftOut } from "../support/tools.ts";
 
 /**
  * Three layers: chDB (a modern ClickHouse in-process, with typed parameters and projections), a real cluster of two
- * shards of Debian's clickhouse-server 18.16 (through a dialect that renders literals, for the tests only), and the embedded
+ * shards of Debian's clickhouse-server 18.16 (through a translator into its words), and the embedded
  * engine that both must equal row for row.
  */
 const PEOPLE = 1_000;
@@ -282,7 +281,6 @@ describe.skipIf(isLeftOut(hasClickHouseServer))(
     beforeAll(async () => {
       cluster = await startCluster(2);
       servers = await connectClickHouse(cluster.url);
-      expect(servers.dialect).toBe(LITERAL_TEST);
       expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
       engine = await openClickHouse(cluster.url);
       tight = await ClickHouseEngine.open(servers, { segmentCacheBytes: 1 });

@@ -5,7 +5,6 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type ClickHouseClient, createClient } from "@clickhouse/client";
 import type { ClickHouseServers } from "../../src/dataset/clickhouse/connect.ts";
-import { MODERN } from "../../src/dataset/clickhouse/dialect.ts";
 import { tempFolder } from "./dataset.ts";
 
 type ChdbModule = { createChdbConnection(options: { path: string }): never };
@@ -27,7 +26,6 @@ export async function startChdb(): Promise<ClickHouseServers> {
   return {
     clients: [client],
     topology: { database: "default", replicated: false },
-    dialect: MODERN,
   };
 }
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startTranslator } from "./clickhouse-translator.ts";
 import { freePort } from "./free-port.ts";
 
 const SERVER = ["/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-server"].find((path) =>
@@ -59,10 +60,12 @@ export async function startCluster(
   const config = all.map((own) => `<shard>${own.join("")}</shard>`).join("");
   const shards: ClusterServer[] = [];
   for (const [index, port] of ports.entries()) {
-    const way = await startWay(port.http);
+    const translator = await startTranslator(port.http);
+    const way = await startWay(translator.port);
     const own = server(join(folder, `server-${index}`), port, config, queryBytes);
     const close = async (): Promise<void> => {
       way.close();
+      translator.close();
       await own.kill();
     };
     shards.push({

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import {
+import fs, {
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -7,6 +7,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
@@ -59,6 +60,24 @@ test("held once: the second ends with exit 9 and names the holder; released it c
   await lock.release();
   await (await acquireLock(path, options())).release();
   expect(readdirSync(dirname(path))).toEqual([]);
+});
+
+test("one that is released after it was found and before it was read is taken", async () => {
+  const path = lockFile();
+  writeFileSync(path, await holder());
+  const { readFile } = fs.promises;
+  fs.promises.readFile = ((file: string, encoding: "utf8") => {
+    if (file === path) fs.rmSync(path, { force: true });
+    return readFile(file, encoding);
+  }) as typeof readFile;
+  syncBuiltinESMExports();
+  try {
+    await acquireLock(path, options());
+  } finally {
+    fs.promises.readFile = readFile;
+    syncBuiltinESMExports();
+  }
+  expect(await isLocked(path)).toBe(true);
 });
 
 test("a lock of a process that is gone is taken over, and so is one whose process id was given out again", async () => {

@@ -1,6 +1,5 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { parseClickHouseAddress } from "./address.ts";
-import { LITERAL_TEST, MODERN, type ServerDialect } from "./dialect.ts";
 import { DatasetRefusedError, DatasetUnavailableError, isLoss } from "./errors.ts";
 import type { Topology } from "./schema.ts";
 
@@ -13,10 +12,11 @@ export interface ClickHouseServers {
   readonly watchers?: readonly ClickHouseClient[];
   readonly urls?: readonly string[];
   readonly topology: Topology;
-  readonly dialect: ServerDialect;
 }
 
 const PING_MS = 15_000;
+/** The first of the year in which a table can have projections. */
+const OLDEST = 21;
 
 /**
  * @param timeoutMs for one answer.
@@ -58,10 +58,7 @@ export async function connectClickHouse(
 
   try {
     const first = await Promise.any(pings);
-    const version = await first.client.query({ query: "SELECT version()", format: "JSONCompact" });
-    const [major = "0"] = String((await version.json<readonly unknown[]>()).data[0]?.[0]).split(
-      ".",
-    );
+    await requireModern(first.client);
     const { database, cluster, replicated } = parsed;
     const others = all.filter((one) => one !== first);
 
@@ -70,8 +67,6 @@ export async function connectClickHouse(
       watchers: [first, ...others].map(({ watcher }) => watcher),
       urls: [first, ...others].map(({ url }) => url),
       topology: { database, replicated, ...(cluster !== undefined && { cluster }) },
-      // 18.16 is Debian's and old: it binds no parameters. Everything since 2021 does.
-      dialect: Number(major) < 21 ? LITERAL_TEST : MODERN,
     };
   } catch (error) {
     for (const { client, watcher } of all)
@@ -85,6 +80,14 @@ export async function connectClickHouse(
     const reasons = error.errors.map((one: Error) => one.message).join("; ");
     throw new DatasetUnavailableError(`no ClickHouse server answers: ${reasons}`);
   }
+}
+
+/** An old one binds no parameters: Debian has 18.16. */
+async function requireModern(client: ClickHouseClient): Promise<void> {
+  const answer = await client.query({ query: "SELECT version()", format: "JSONCompact" });
+  const version = String((await answer.json<readonly unknown[]>()).data[0]?.[0]);
+  if (Number.parseInt(version, 10) >= OLDEST) return;
+  throw new Error(`its version is ${version}, and a dataset takes ${OLDEST} or newer`);
 }
 
 export async function closeAll({

@@ -22,10 +22,10 @@ import { NoDatasetError } from "../layout.ts";
 import { listSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Active, EXACT } from "./active.ts";
 import { type ClickHouseServers, closeAll, connectClickHouse } from "./connect.ts";
-import { type Param, rendered, type ServerDialect, type Statement } from "./dialect.ts";
 import { codeOf } from "./errors.ts";
 import { ServerPool } from "./pool.ts";
 import { tablesOf } from "./schema.ts";
+import { bound, type Param, type Statement } from "./statement.ts";
 
 const VERIFY_MS = 3_600_000;
 const SPILL_BYTES = "2000000000";
@@ -56,7 +56,6 @@ const ENDS = 1_000;
  * Stays on the version that was active when it was opened.
  */
 export class ClickHouseEngine implements Engine {
-  readonly #dialect: ServerDialect;
   readonly #active: Active;
   readonly #pool: ServerPool;
   readonly #people: string;
@@ -70,13 +69,12 @@ export class ClickHouseEngine implements Engine {
   readonly #cursors = new LRUCache<string, PageCursor>({ max: SEGMENTS });
 
   private constructor(
-    { dialect, topology }: ClickHouseServers,
+    { topology }: ClickHouseServers,
     active: Active,
     pool: ServerPool,
     segmentBytes: number,
   ) {
     const tables = tablesOf(active.version);
-    this.#dialect = dialect;
     this.#active = active;
     this.#pool = pool;
     this.#people = `${topology.database}.${tables.people}`;
@@ -173,9 +171,8 @@ export class ClickHouseEngine implements Engine {
   async verify(): Promise<readonly string[]> {
     const breaches: string[] = [];
     // A bitmap of hundreds of millions of row numbers is small, a set of them is not.
-    const distinct = this.#dialect.isModern ? "groupBitmap(rid)" : "uniqExact(rid)";
     const people =
-      `SELECT count(), ${distinct}, max(rid) FROM ` +
+      "SELECT count(), groupBitmap(rid), max(rid) FROM " +
       `${this.#people}${and({ sql: "", params: {} }, this.#active.shown).sql}`;
     const [row = []] = await this.#rows({ sql: people, params: {} }, VERIFY_MS);
     const [count = 0, rids = 0, last = 0] = row.map(Number);
@@ -230,11 +227,10 @@ export class ClickHouseEngine implements Engine {
   /** @throws OutOfTimeError where it takes longer than `limitMs`; the server stops at it too */
   async #rows(query: Statement, limitMs?: number, more: ClickHouseSettings = {}): Promise<Rows> {
     if (limitMs === undefined) return this.#ask(query);
-    const seconds = this.#dialect.isModern ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
     const abort_signal = AbortSignal.timeout(limitMs);
     return this.#ask(query, {
       abort_signal,
-      clickhouse_settings: { ...EXACT, max_execution_time: seconds, ...more },
+      clickhouse_settings: { ...EXACT, max_execution_time: limitMs / 1_000, ...more },
     }).catch((error: unknown) => {
       if (!abort_signal.aborted && codeOf(error) !== TIMEOUT_EXCEEDED) throw error;
       throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`, { cause: error });
@@ -248,7 +244,7 @@ export class ClickHouseEngine implements Engine {
     const { abort_signal } = settings;
     return this.#pool.ask(this.#active.info.version, async (client, loss) => {
       const answer = await client.query({
-        ...rendered(query, this.#dialect),
+        ...bound(query),
         ...settings,
         abort_signal: abort_signal === undefined ? loss : AbortSignal.any([abort_signal, loss]),
         format: "JSONCompact",

@@ -12,14 +12,9 @@ export class LostServerError extends Error {
   override readonly name = "LostServerError";
 }
 
-/**
- * A number of a server, which an old one tells in the text
- * only, or a word of a connection such as ECONNREFUSED.
- */
-export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return "";
-  return "code" in error ? String(error.code) : (/Code: (\d+)/.exec(error.message)?.[1] ?? "");
-}
+/** A number of a server, or a word of a connection such as ECONNREFUSED. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "";
 
 /** Of a connection, then of a server that asked another one which was lost. */
 const LOSSES = /^(E[A-Z_]+|UND_ERR_\w+|32|95|96|102|209|210|279|1000)$/;

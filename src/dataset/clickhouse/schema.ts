@@ -1,6 +1,5 @@
 import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { SORT_KEYS } from "../columns.ts";
-import type { ServerDialect } from "./dialect.ts";
 
 export interface Topology {
   readonly database: string;
@@ -39,23 +38,23 @@ export const FORMS: readonly string[] = [...LOW, ...FORMED];
 const HIGH = [...FORMED, "network_address", "network_slug", "company_address", "company_slug"];
 
 /** The embedded engine's sort key, so that leading keys prune. Missing text is ''. */
-export function createTables(
-  version: string,
-  topology: Topology,
-  dialect: ServerDialect,
-): readonly string[] {
+export function createTables(version: string, topology: Topology): readonly string[] {
   const tables = tablesOf(version);
-  const low = dialect.isModern ? "LowCardinality(String)" : "String";
-  const record = dialect.isModern ? "record String CODEC(ZSTD(3))" : "record String";
+  const record = "record String CODEC(ZSTD(3))";
   const people = [
     "rid UInt64",
     "id String",
-    ...LOW.map((name) => `${name} ${low}`),
+    ...LOW.map((name) => `${name} LowCardinality(String)`),
     ...HIGH.map((name) => `${name} String`),
     // The position of the company among the companies, -1 where there is none.
     "company Int64",
     ...NUMBER_COLUMNS.map((name) => `${name} Nullable(Int64)`),
     record,
+    "INDEX rid_range rid TYPE minmax GRANULARITY 1",
+    "PROJECTION by_name (SELECT name, rid ORDER BY name, rid)",
+    "PROJECTION by_headline (SELECT headline, rid ORDER BY headline, rid)",
+    "PROJECTION by_company (SELECT company, rid ORDER BY company, rid)",
+    "PROJECTION by_slug (SELECT network_slug, network_address, rid ORDER BY network_slug, rid)",
   ];
 
   const companies = [
@@ -66,21 +65,10 @@ export function createTables(
     "address String",
     "slug String",
     record,
+    ...["name", "address", "slug", "id"].map(
+      (key) => `PROJECTION by_${key} (SELECT * ORDER BY ${key})`,
+    ),
   ];
-
-  if (dialect.isModern) {
-    people.push("INDEX rid_range rid TYPE minmax GRANULARITY 1");
-    people.push("PROJECTION by_name (SELECT name, rid ORDER BY name, rid)");
-    people.push("PROJECTION by_headline (SELECT headline, rid ORDER BY headline, rid)");
-    people.push("PROJECTION by_company (SELECT company, rid ORDER BY company, rid)");
-    people.push(
-      "PROJECTION by_slug (SELECT network_slug, network_address, rid ORDER BY network_slug, rid)",
-    );
-
-    for (const key of ["name", "address", "slug", "id"]) {
-      companies.push(`PROJECTION by_${key} (SELECT * ORDER BY ${key})`);
-    }
-  }
 
   return [
     ...table(tables.people, topology, {

@@ -332,10 +332,12 @@ export const isLocked = async (path: string): Promise<boolean> => {
   return holder !== undefined && (await fateOfHolder(path, holder)) !== "gone";
 };
 
-const fateOfHolder = async (path: string, holder: LockHolder | undefined): Promise<Fate> =>
-  holder === undefined
-    ? "elsewhere"
-    : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
+async function fateOfHolder(path: string, holder: LockHolder | undefined): Promise<Fate> {
+  if (holder !== undefined)
+    return await fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
+  // Nobody can read it; or whoever had it released it before it was read.
+  return existsSync(path) ? "elsewhere" : "gone";
+}
 
 function lockedError({ path, what, holder, fate }: Rival): CliError {
   const self = thisProcess();

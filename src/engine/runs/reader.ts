@@ -123,8 +123,10 @@ export function knownPlan(
   id: string,
 ): { readonly plan: Plan | undefined; readonly problem?: string | undefined } {
   try {
+    // In this order: a run that is begun meanwhile has its plan before its journal.
+    const isBegun = existsSync(journalOf(path));
     const plan = planOf(path);
-    if (plan !== undefined || !existsSync(journalOf(path))) return { plan };
+    if (plan !== undefined || !isBegun) return { plan };
     return { plan: unknownPlan(id), problem: `${join(path, "plan.json")} is gone` };
   } catch (error) {
     return { plan: unknownPlan(id), problem: (error as Error).message };

@@ -90,7 +90,7 @@ export async function loadIntoClickHouse(
       if (begun !== undefined)
         await (begun.isWhole ? loadOf(begun).publish() : loadOf(begun).drop());
       await forgetLoad(folder);
-      return await make(room, { fingerprint, folder, connected, input, hidden }, options);
+      return await make(room, { fingerprint, folder, input, hidden }, options);
     });
 
     const load = loadOf(state);
@@ -131,14 +131,13 @@ const tryOut = (
 interface Making {
   readonly fingerprint: string;
   readonly folder: string;
-  readonly connected: ClickHouseServers;
   readonly input: ImportInput;
   readonly hidden: Suppression;
 }
 
 async function make(
   room: Room,
-  { fingerprint, folder, connected, input, hidden }: Making,
+  { fingerprint, folder, input, hidden }: Making,
   options: LoadBuildOptions,
 ): Promise<LoadState> {
   const source = await filesToImport(input, options);
@@ -147,7 +146,7 @@ async function make(
   if (!hidden.isEmpty) await removeSuppressed(room.connection, "raw_people", hidden);
 
   const { pieceRows = PIECE_ROWS } = options;
-  const sizes = await writePieces(room, connected.dialect.rows, folder, pieceRows);
+  const sizes = await writePieces(room, folder, pieceRows);
   // A version is part of the names of tables.
   const report = { ...source.report(), version: source.version.replace(/\W/g, "_") };
   return keepLoad(folder, { ...sizes, fingerprint, report, isWhole: false });

@@ -33,13 +33,10 @@ export class Load {
 
   /** Every row of the version, piece by piece, each counted where it is to be. */
   async send(): Promise<void> {
-    const { topology, dialect } = this.#servers.connected;
+    const { topology } = this.#servers.connected;
     if (!(await this.#isThere())) {
       await this.drop();
-      await this.#servers.onAll([
-        pointerTable(topology),
-        ...createTables(this.#version, topology, dialect),
-      ]);
+      await this.#servers.onAll([pointerTable(topology), ...createTables(this.#version, topology)]);
     }
 
     await this.#sendTable("companies", () => undefined);

@@ -6,7 +6,6 @@ import type { Room } from "../../build/build.ts";
 import { employerSql } from "../../build/link-companies.ts";
 import { SORT_KEYS } from "../../columns.ts";
 import { literal, scalar, toNumber } from "../../duckdb.ts";
-import type { ServerDialect } from "../dialect.ts";
 import { FORMS } from "../schema.ts";
 
 /** Of a table: `[from, before)` are positions among all of its rows. */
@@ -96,7 +95,6 @@ const roundName = (table: RowPiece["table"], piece: number): string =>
  */
 export async function writePieces(
   { connection, resources }: Room,
-  format: ServerDialect["rows"],
   folder: string,
   pieceRows: number,
 ): Promise<LoadSizes> {
@@ -129,7 +127,9 @@ export async function writePieces(
       const rows = rowsIn(`${at} >= ${from} AND ${at} < ${before}`);
       const columns = Object.entries(ROWS[table]).map(([name, sql]) => `${sql} AS ${name}`);
       const query = `SELECT (${at} // ${pieceRows})::BIGINT AS piece, ${columns.join(", ")} FROM (${rows})`;
-      await connection.run(copySql(table, query, join(folder, roundName(table, first)), format));
+      const to = literal(join(folder, roundName(table, first)));
+      await connection.run(`COPY (${query}) TO ${to} (PARTITION_BY (piece),
+        FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROWS_A_GROUP})`);
     }
   };
 
@@ -143,28 +143,3 @@ export async function writePieces(
   );
   return sizes;
 }
-
-function copySql(
-  table: RowPiece["table"],
-  query: string,
-  folder: string,
-  format: ServerDialect["rows"],
-): string {
-  const to = `TO ${literal(folder)} (PARTITION_BY (piece), `;
-  if (format === "Parquet")
-    return `COPY (${query}) ${to} FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROWS_A_GROUP})`;
-
-  // One column, so that nothing is quoted: what needs an escape has it already.
-  const cells = columnsOf(table).map((column) =>
-    NUMBERS.includes(column) ? `coalesce(${column}::VARCHAR, '\\N')` : lineText(column),
-  );
-  return `COPY (SELECT piece, concat_ws(chr(9), ${cells.join(", ")}) AS line FROM (${query}))
-    ${to} FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE '')`;
-}
-
-const NUMBERS: readonly string[] = [...Object.values(POSITION), "company", ...NUMBER_COLUMNS];
-
-const lineText = (column: string): string => `CASE
-  WHEN contains(${column}, '\\') OR contains(${column}, chr(9)) OR contains(${column}, chr(10))
-    THEN replace(replace(replace(${column}, '\\', '\\\\'), chr(9), '\\t'), chr(10), '\\n')
-  ELSE ${column} END`;

@@ -5,10 +5,10 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { InputError } from "../../../shared/tables/input-file.ts";
 import { shardOf } from "../active.ts";
 import type { ClickHouseServers } from "../connect.ts";
-import { rendered, type Statement } from "../dialect.ts";
 import { codeOf, DatasetUnavailableError } from "../errors.ts";
 import { unlessLost } from "../pool.ts";
 import { localName } from "../schema.ts";
+import { bound, type Statement } from "../statement.ts";
 
 const SPILL_BYTES = 2_000_000_000;
 const SETTINGS = {
@@ -22,17 +22,14 @@ const SETTINGS = {
   max_insert_block_size: "262144",
   max_bytes_before_external_sort: String(SPILL_BYTES),
   max_bytes_before_external_group_by: String(SPILL_BYTES),
-} as const;
-// Else tables of more than 50 GB are not dropped.
-const DROP_SETTINGS = { max_table_size_to_drop: "0", max_partition_size_to_drop: "0" } as const;
-const MODERN_SETTINGS = {
-  ...SETTINGS,
   // What was taken away and is sent again would be taken for the first time.
   insert_deduplicate: 0,
   mutations_sync: "2",
   // A range is one part of a table, however wide its rows: each more is merged again.
   min_insert_block_size_bytes: "0",
 } as const;
+// Else tables of more than 50 GB are not dropped.
+const DROP_SETTINGS = { max_table_size_to_drop: "0", max_partition_size_to_drop: "0" } as const;
 const LOOK_EVERY_MS = 100;
 const STREAMS = 2;
 /** For one statement. */
@@ -83,23 +80,23 @@ export class LoadServers {
   }
 
   async onAll(statements: readonly string[]): Promise<void> {
-    const settings = this.connected.dialect.isModern
-      ? { clickhouse_settings: { ...DROP_SETTINGS } }
-      : {};
+    const clickhouse_settings = { ...DROP_SETTINGS };
     await this.onEach(async (client) => {
-      for (const query of statements) await this.#reaching(client.command({ query, ...settings }));
+      for (const query of statements)
+        await this.#reaching(client.command({ query, clickhouse_settings }));
     });
   }
 
   async run(query: Statement | string, client = this.connected.clients[0]): Promise<void> {
     this.#signal?.throwIfAborted();
-    const asked = { ...this.#rendered(query), ...this.#call() };
+    const call = this.#call();
     // Only a query has its values in the body, and what inserts is one that answers no rows.
-    const isBound = "query_params" in asked && typeof query !== "string";
     await this.#reaching<unknown>(
-      isBound
-        ? client.query({ ...asked, format: "JSONCompact" }).then((answer) => answer.text())
-        : client.command(asked),
+      typeof query === "string"
+        ? client.command({ query, ...call })
+        : client
+            .query({ ...bound(query), ...call, format: "JSONCompact" })
+            .then((answer) => answer.text()),
     );
   }
 
@@ -108,7 +105,7 @@ export class LoadServers {
     client = this.connected.clients[0],
   ): Promise<readonly (readonly unknown[])[]> {
     const answer = client.query({
-      ...this.#rendered(query),
+      ...(typeof query === "string" ? { query } : bound(query)),
       ...this.#call(),
       format: "JSONCompact",
     });
@@ -131,7 +128,7 @@ export class LoadServers {
         table: this.pathOf(table),
         columns: [...columns] as [string, ...string[]],
         values: rows,
-        format: this.connected.dialect.rows,
+        format: "Parquet",
         ...this.#call(),
       }),
     );
@@ -238,17 +235,10 @@ export class LoadServers {
     }
   }
 
-  #rendered(query: Statement | string): ReturnType<typeof rendered> {
-    return rendered(
-      typeof query === "string" ? { sql: query, params: {} } : query,
-      this.connected.dialect,
-    );
-  }
-
   #call() {
     return {
       query_id: this.#prefix + randomBytes(6).toString("hex"),
-      clickhouse_settings: { ...(this.connected.dialect.isModern ? MODERN_SETTINGS : SETTINGS) },
+      clickhouse_settings: { ...SETTINGS },
       ...(this.#signal && { abort_signal: this.#signal }),
     };
   }
