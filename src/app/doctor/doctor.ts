@@ -200,6 +200,7 @@ async function proxyCheck({ env }: Context): Promise<Check> {
   try {
     const proxy = proxyFor(new URL("https://api.example.com"), env);
     if (proxy === undefined) return machine("Proxy", "ok", "none set");
+
     const noProxy = env.no_proxy || env.NO_PROXY;
     return machine(
       "Proxy",
