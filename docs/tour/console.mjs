@@ -10,7 +10,7 @@ import { chromium } from "playwright-core";
 const HERE = dirname(fileURLToPath(import.meta.url));
 const BIN = resolve(HERE, "../../bin/headcount.js");
 const PICTURES = resolve(process.argv[2] ?? mkdtempSync(join(tmpdir(), "headcount-console-")));
-const PAGES = ["segment", "exports", "account", "keys", "requests", "plan", "accounts", "dataset"];
+const PAGES = ["segment", "saved", "exports", "account", "keys", "plan"];
 /** Those that README shows: page, width, scheme. */
 const KEPT = [
   ["segment", 1360, "light"],

@@ -1,6 +1,7 @@
 import { Readable, Writable } from "node:stream";
 import { startSample } from "../app/sample.ts";
 import { type Context, sleepFor } from "../shared/context.ts";
+import { present } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 import type { ConnectOptions } from "./index.ts";
 
@@ -15,8 +16,7 @@ function variables({ env = process.env, ...options }: ConnectOptions): Context["
   const { apiKey, baseUrl, connection, stateDir } = options;
   return {
     ...env,
-    ...(apiKey === undefined ? {} : { HEADCOUNT_API_KEY: apiKey }),
-    ...(stateDir === undefined ? {} : { HEADCOUNT_STATE_DIR: stateDir }),
+    ...present({ HEADCOUNT_API_KEY: apiKey, HEADCOUNT_STATE_DIR: stateDir }),
     // An address that is given is meant, whatever connection the environment names.
     ...(baseUrl !== undefined && connection === undefined ? { HEADCOUNT_CONNECTION: "" } : {}),
   };

@@ -21,6 +21,7 @@ function orderOf(
   const segment = filters === undefined ? undefined : boundedSegment(filters);
   const context = desk.contextOf(signal);
   const output = resolve(context.cwd, list);
+
   const order = {
     word: segment === undefined ? output : undefined,
     segment,

@@ -1,6 +1,5 @@
-import type { Command } from "commander";
 import { broken } from "./help.ts";
-import { pathOf } from "./reading.ts";
+import type { Command } from "./options.ts";
 
 /** Words of {@link CALLS} and {@link PLACES}, and exit codes, each parted by blanks. */
 export interface Effects {
@@ -54,191 +53,8 @@ const STATE = "HEADCOUNT_STATE_DIR";
 
 export const EVERY = "0 2 141";
 
-/**
- * Of commands, with a comma between them, what each of them touches: {@link Effects}. Of a service
- * the ledger that is closed is sealed, also by who only looked.
- */
-const TABLE = `
-count
-  asks account key count facets
-  reads connection given segments runs library suppression
-  writes library runs pacing
-  exits 3 4 5 7 8 9 10 130
-account
-  asks account key
-  reads connection
-  writes pacing
-  exits 3 7 8 130
-filters
-  asks facets
-  reads connection
-  writes pacing
-  exits 3 7 8 130
-segment list, segment show
-  reads segments
-segment save
-  reads given segments
-  writes segments
-segment remove
-  reads segments
-  writes segments
-search, read, refresh
-  asks account key count search facets sketch people
-  reads connection given segments runs library suppression register
-  writes output runs library register pacing
-  exits 3 4 5 6 7 8 9 10 130
-enrich
-  asks account key enrich
-  reads connection given segments runs library suppression register
-  writes output runs library register pacing
-  exits 3 4 5 6 7 8 9 10 130
-employees
-  asks account key count enrich employees counts sketch people search
-  reads connection given segments runs library suppression register
-  writes output runs library register pacing
-  exits 3 4 5 6 7 8 9 10 130
-mcp, resume
-  asks account key count search facets sketch people enrich employees counts
-  reads connection given segments runs library suppression register
-  writes output runs library register pacing
-  exits 3 4 5 6 7 8 9 10 130
-mcp install
-  reads connection runs
-runs list, spend
-  reads runs
-  exits 5
-runs show
-  reads runs suppression
-  exits 5
-runs export
-  reads runs suppression register
-  writes output register
-  exits 5 8 9 130
-runs remove, runs prune
-  reads runs library suppression
-  writes runs library
-  exits 5 9 10
-owned status, owned show, owned rebuild
-  reads connection runs library suppression
-  writes library
-  exits 5 6 9 130
-owned export
-  reads connection runs library suppression
-  writes library output register
-  exits 5 6 9 130
-owned import, sql
-  reads connection runs library suppression given
-  writes library
-  exits 5 6 9 130
-suppress add, suppress remove
-  reads runs library suppression
-  writes suppression library
-  exits 5 6 9
-suppress import
-  reads runs library suppression given
-  writes suppression library
-  exits 5 6 9
-suppress list
-  reads suppression
-  exits 5 6 9
-suppress check
-  reads runs library suppression
-  writes library
-  exits 5 6 9
-forget
-  reads given output connection segments runs library suppression register jobs
-  writes output runs library suppression register jobs
-  exits 5 6 9 10 130
-data show
-  reads connection runs library suppression register jobs
-  writes library
-  exits 5
-data set, logout, connections use, connections set, connections remove
-  reads connection
-  writes connection
-sync
-  reads connection segments runs library suppression sync
-  writes connection segments runs library suppression register sync
-  exits 5 9 130
-jobs run
-  asks account key count search facets sketch people enrich employees counts
-  reads connection given segments runs library suppression register jobs sync
-  writes output runs library register pacing jobs sync connection
-  exits 1 3 4 5 6 7 8 9 10 130
-jobs status
-  reads given connection jobs runs
-jobs check
-  reads given connection jobs runs
-  exits 5
-login
-  asks account
-  reads connection
-  writes connection
-  exits 3 7 8 130
-connections list, connections show
-  reads connection
-connections add
-  asks account
-  reads connection given
-  writes connection pacing
-  exits 3 7 8 130
-connections dialects, schema, completion
-doctor
-  asks account count search employees
-  reads connection runs
-  writes runs
-  exits 1 3 4 5 7 8 130
-serve
-  reads data
-  writes data
-  exits 1 8 130
-service import
-  reads data given
-  writes data
-  exits 1 5 8 9 130
-service generate, service dataset rollback, service accounts create, service accounts list,
-service accounts suspend, service accounts resume, service keys create, service keys rotate,
-service keys list, service keys set, service keys revoke, service credits add,
-service credits remove, service credits refund, service credits show, service plan set,
-service plan show, service entries, service usage, service audit, service link, service sessions,
-service sessions end, service suppress add, service suppress remove
-  reads data
-  writes data
-  exits 1 8 9
-service dataset list, service suppress list, service verify
-  reads data
-  exits 1 8 9
-service suppress import
-  reads data given
-  writes data
-  exits 1 8 9
-service suppress check
-  reads data
-  exits 6 8 9
-service forget
-  reads data
-  writes data
-  exits 5 6 8 9 10
-service backup
-  reads data
-  writes output
-  exits 1 5 8 9
-service restore
-  reads given
-  writes data
-  exits 1 5 8 9
-`;
-
-/** Every command that does something by itself; test/cli/effects.test.ts runs them and compares. */
-export const EFFECTS: Readonly<Record<string, Effects>> = Object.fromEntries(
-  TABLE.trim()
-    .split(/\n(?=\w)(?<!,\n)/)
-    .flatMap((block) => {
-      const [names = ""] = block.split("\n  ", 1);
-      const effects: Effects = byWord(block.slice(names.length).trim());
-      return names.split(/,\s/).map((name) => [name, effects]);
-    }),
-);
+/** What a command that does something says of itself; undefined of one that only has others. */
+export const effectsOf = ({ touches }: Command): Effects | undefined => touches && byWord(touches);
 
 const words = (text = ""): readonly string[] => text.split(" ").filter((word) => word !== "");
 
@@ -255,7 +71,7 @@ export const exitsOf = ({ exits }: Effects): readonly number[] =>
 
 /** What a man page and `--help-all` say of it; nothing of a command that only has others. */
 export function effectsText(command: Command, width: number): string {
-  const effects = EFFECTS[pathOf(command)];
+  const effects = effectsOf(command);
   if (effects === undefined) return "";
 
   const said = (list: string | undefined) => words(list).map((word) => CALLS[word] ?? PLACES[word]);

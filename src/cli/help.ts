@@ -1,7 +1,7 @@
-import { type Command, Help } from "commander";
+import { Help } from "commander";
+import type { Command } from "./options.ts";
 import { pathOf } from "./reading.ts";
 
-type Illustrated = Command & { readonly exampleText: string };
 type Group = readonly [heading: string, common: string, rare: string];
 
 /**
@@ -53,7 +53,7 @@ function groupsOf(command: Command): readonly Group[] {
  * @param touches of a whole help: what it says of what a command reads, writes and asks
  */
 export function layered(
-  command: Illustrated,
+  command: Command,
   touches?: (command: Command, width: number) => string,
 ): void {
   const whole = touches !== undefined;
@@ -108,7 +108,7 @@ const widthOf = (command: Command): number => command.configureOutput().getOutHe
  * Examples are what most readers of a help came for:
  * they come before the usage, notes stay at the end.
  */
-function examplesFirst(command: Illustrated, most: number): void {
+function examplesFirst(command: Command, most: number): void {
   const [lines = "", ...notes] = command.exampleText.trimEnd().split(/\n{2,}/);
   const fitted = (...paragraphs: readonly string[]): string =>
     paragraphs.map((each) => fitTo(widthOf(command), each)).join("\n\n");

@@ -1,10 +1,13 @@
 import { Argument, Command as Commander, Option } from "commander";
 import type { Connecting } from "../app/session.ts";
 import type { Context } from "../shared/context.ts";
-import { echo, spanMs, whole } from "../shared/contract/text.ts";
+import { echo, spanMs, ungrouped, whole } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 
 export { Argument, Option };
+
+/** Lines of words of src/cli/effects.ts: a test runs each command and compares. */
+export type Touches = "nothing" | `${"asks" | "reads" | "writes" | "exits"} ${string}`;
 
 export class Command extends Commander {
   declare readonly commands: readonly Command[];
@@ -32,7 +35,7 @@ export class Command extends Commander {
     usual?: number,
   ): this {
     const [flag = flags] = /--[\w-]+/.exec(flags) ?? [];
-    return this.option(flags, description, wholeNumber(flag, ...bounds), usual);
+    return this.option(flags, description, wholeNumber(flag, ...bounds, usual), usual);
   }
 
   oneOf(flags: string, description: string, choices: readonly string[], usual?: string): this {
@@ -54,10 +57,18 @@ export class Command extends Commander {
     return this.addArgument(offering(new Argument(label, description), values));
   }
 
-  /** What it does: gets its own options with the program's, then its arguments. */
+  /** Undefined of one that only has others. */
+  touches?: Touches;
+
+  /**
+   * What it reads, writes and asks, for man pages and `--help-all`; and what it does: gets its own
+   * options with the program's, then its arguments.
+   */
   does<Options extends object, Args extends unknown[]>(
+    touches: Touches,
     work: (options: Options, ...args: Args) => void | Promise<void>,
   ): this {
+    this.touches = touches;
     return this.action((...all: unknown[]) =>
       work(this.optsWithGlobals<Options>(), ...(all.slice(0, -2) as Args)),
     );
@@ -103,14 +114,16 @@ export const offersOf = (declared: Option | Argument): OfferedValues | undefined
     ? offers.get(declared)
     : { kind: "list", values: declared.argChoices };
 
-export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {
-  return (text) => {
+/** @param usual what may be proposed: a number that is copied is done, so no other one is */
+export function wholeNumber(flag: string, least: number, most: number, usual?: number) {
+  return (text: string): number => {
     const value = whole(text, least, most);
     if (value !== undefined) return value;
+
+    const meant = whole(ungrouped(text), least, most) ?? usual;
     throw usageError(
       `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
-      "for example " +
-        `${flag}${/^\w[\w-]*$/.test(flag) ? "=" : " "}${Math.max(least, Math.min(most, 100))}`,
+      meant === undefined ? undefined : `${flag}${/^\w[\w-]*$/.test(flag) ? "=" : " "}${meant}`,
     );
   };
 }

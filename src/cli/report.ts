@@ -24,6 +24,7 @@ function errorObject(error: CliError): Record<string, unknown> {
   const { code, message, details, exitCode: exit_code, requestId: request_id = null } = error;
   const { status = null } = error;
   const { hint = null, resumable, next = null } = withinBounds(error);
+
   return {
     code,
     message: [message, ...details].join("\n"),

@@ -9,12 +9,7 @@ import {
 import { CODES, type ErrorCategory, EXIT, EXIT_OF, type ExitCode } from "../shared/errors.ts";
 import { broken } from "./help.ts";
 
-export const TOPICS = [
-  { name: "exit-codes", summary: "what each exit code means" },
-  { name: "error-codes", summary: "every code of an error, and what to do" },
-  { name: "environment", summary: "the variables that headcount reads" },
-  { name: "filters", summary: "how to describe a segment" },
-] as const;
+export const TOPICS = ["exit-codes", "error-codes", "environment", "filters"] as const;
 
 const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: "done; a cap that you set and that was reached is done too, and is said",
@@ -44,14 +39,15 @@ interface Advice {
   readonly advice: string;
 }
 
-/** What to do about each code, by exit code; the disk that is full is no wrong path. */
+/** What to do about each code, by exit code. */
 export const ADVICE: readonly Advice[] = Object.entries(CODES)
   .flatMap(([category, groups]) => {
-    const usual = EXIT_OF[category as ErrorCategory];
-    return Object.entries<readonly string[]>(groups).map(([advice, words]) => {
-      const codes = words.join(" ").split(" ");
-      return { exit: codes.includes("disk_full") ? EXIT.incomplete : usual, codes, advice };
-    });
+    const exit = EXIT_OF[category as ErrorCategory];
+    return Object.entries<readonly string[]>(groups).map(([advice, words]) => ({
+      exit,
+      codes: words.join(" ").split(" "),
+      advice,
+    }));
   })
   .sort((one, other) => (one.exit ?? Infinity) - (other.exit ?? Infinity));
 
@@ -117,7 +113,7 @@ const list = (words: readonly string[]): string =>
 
 const flags = (keys: readonly string[]): readonly string[] => keys.map(flagOf);
 
-const TEXTS: Readonly<Record<(typeof TOPICS)[number]["name"], () => string>> = {
+const TEXTS: Readonly<Record<(typeof TOPICS)[number], () => string>> = {
   "exit-codes": () => `Exit codes
 
 ${columns(EXIT_CODES.map(({ code, meaning }) => [String(code).padStart(3), meaning]))}
@@ -191,6 +187,6 @@ prints a JSON Schema for such files: an editor completes and checks by it.
 };
 
 export function topicText(name: string): string | undefined {
-  const topic = TOPICS.find((candidate) => candidate.name === name);
-  return topic === undefined ? codeText(name) : TEXTS[topic.name]();
+  const topic = TOPICS.find((candidate) => candidate === name);
+  return topic === undefined ? codeText(name) : TEXTS[topic]();
 }

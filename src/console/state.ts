@@ -107,8 +107,15 @@ const counts = inquiryAt<CountAnswer>("/count", (next) => {
 });
 
 const ownedFinding = signal<Finding<OwnedAnswer>>({ of: "" });
-/** How many of the segment on the screen are the account's; undefined while nobody has said so. */
-export const owned = computed(() => answerTo(segment.value, ownedFinding.value).value);
+/**
+ * How many of the segment on the screen are the account's; undefined while nobody has said so. Of
+ * nobody nobody is owned: that is not asked.
+ */
+export const owned = computed(() =>
+  count.value?.count === 0
+    ? { count: 0, owned: 0, new: 0 }
+    : answerTo(segment.value, ownedFinding.value).value,
+);
 const ownedOnes = inquiryAt<OwnedAnswer>("/owned", (next) => (ownedFinding.value = next));
 /** Whether anything was ever bought, so that there is something to own. */
 export const owns = computed(

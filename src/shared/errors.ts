@@ -201,6 +201,7 @@ export type ErrorCategory = keyof typeof EXIT_OF;
 export const CODES = {
   internal: {
     "a bug in headcount: `HEADCOUNT_DEBUG=1` shows where; please report it": ["internal"],
+    "install headcount again: docs/how-to/install.md": ["missing_file"],
     "stop selling and restore: docs/operate/backup.md": ["breach"],
     "the list is right; mend the command of `hand_to`, and read the files beside the list": [
       "not_handed_on",
@@ -289,6 +290,7 @@ export const CODES = {
     "the budget of the month is used up: `headcount spend --by job`": ["over_budget"],
   },
   incomplete: {
+    "make room, then `headcount runs export last -o FILE`": ["disk_full"],
     "not everything came: docs/how-to/exit-5.md": ["incomplete"],
     "run it again, or write what came: the hint has the command": [
       "dataset_moved stale_run run_mismatch cursor_gone not_certain no_input owned_meanwhile",
@@ -367,9 +369,7 @@ export const CODES = {
   filesystem: {
     "see that the path is there and may be read and written": [
       "filesystem config_not_writable no_home sample_folder data_folder tls_files",
-      "missing_file",
     ],
-    "make room, then `headcount runs export last -o FILE`": ["disk_full"],
     "give the import more memory: docs/operate/import.md": ["out_of_memory"],
     "restore from a backup: docs/operate/backup.md": [
       "backup_damaged dataset_damaged ledger_older ledger_format",
@@ -402,9 +402,8 @@ export interface Raise {
 export interface CliErrorInit<Category extends ErrorCategory = ErrorCategory> {
   /** Stable, for machines: `invalid_filter`, `no_key`, `insufficient_credits`. */
   readonly code: CodeOf<Category>;
+  /** Says what it ends with, too: {@link EXIT_OF}. */
   readonly category: Category;
-  /** Default: what its category ends with. */
-  readonly exitCode?: ExitCode;
   /**
    * What failed and which rule says so. One sentence without a final full stop where it is short.
    */
@@ -453,9 +452,8 @@ export class CliError<Category extends ErrorCategory = ErrorCategory> extends Er
 
   constructor({ message: said, cause, ...facts }: CliErrorInit<Category>) {
     super(`${said}`, cause === undefined ? undefined : { cause });
-    const { category, exitCode = EXIT_OF[category], next, details = [] } = facts;
-    const { resumable = next?.resumes === true } = facts;
-    Object.assign(this, { ...facts, said, exitCode, resumable, details });
+    const { category, next, details = [], resumable = next?.resumes === true } = facts;
+    Object.assign(this, { ...facts, said, exitCode: EXIT_OF[category], resumable, details });
   }
 
   /** The same failure with some of its parts told differently; this one is its cause. */
@@ -553,18 +551,11 @@ export function systemFailure(error: unknown): CliError | undefined {
     );
   }
 
-  return new CliError({
-    code: full === undefined ? "filesystem" : "disk_full",
-    category: "filesystem",
-    exitCode: full === undefined ? EXIT.usage : EXIT.incomplete,
-    message:
-      full === undefined
-        ? message
-        : `${full}: ${errno === EDQUOT ? `EDQUOT, ${syscall}` : message}`,
-    hint:
-      full === undefined
-        ? "check that the path exists, and that it may be read and written"
-        : "make room and run it again",
-    cause: error,
-  });
+  if (full === undefined) {
+    const hint = "check that the path exists, and that it may be read and written";
+    return failed.filesystem(message, hint, undefined, error);
+  }
+
+  const told = `${full}: ${errno === EDQUOT ? `EDQUOT, ${syscall}` : message}`;
+  return failed.incomplete(told, "make room and run it again", "disk_full", error);
 }

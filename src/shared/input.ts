@@ -1,5 +1,7 @@
-import { createReadStream } from "node:fs";
+import { constants, createReadStream, openSync, statSync } from "node:fs";
+import { Socket } from "node:net";
 import { resolve } from "node:path";
+import { addAbortSignal, type Readable } from "node:stream";
 import type { Context } from "./context.ts";
 import { grouped } from "./contract/text.ts";
 import { CliError, usageError } from "./errors.ts";
@@ -22,6 +24,12 @@ type What =
   | "suppression"
   | "values";
 
+/** A pipe that nobody has opened yet would hold a thread, and the end of the process with it. */
+const opened = (path: string): Readable =>
+  statSync(path).isFIFO()
+    ? new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) })
+    : createReadStream(path);
+
 /**
  * The bytes of a file, a pipe, or of stdin for `-`.
  * @param most bytes @throws CliError exit 2 where there is no such file, or it is larger
@@ -38,9 +46,8 @@ export async function readBytes(
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of file === "-"
-      ? context.stdin
-      : createReadStream(resolve(context.cwd, file))) {
+    const source = file === "-" ? context.stdin : opened(resolve(context.cwd, file));
+    for await (const chunk of addAbortSignal(context.interrupted, source)) {
       const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
       size += bytes.length;
       if (size > most)
@@ -51,6 +58,7 @@ export async function readBytes(
       chunks.push(bytes);
     }
   } catch (cause) {
+    context.interrupted.throwIfAborted();
     if (cause instanceof CliError) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;
     throw refuse(`cannot read ${what} from ${name}: ${WHY[code ?? ""] ?? message}`);

@@ -1,15 +1,15 @@
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Command } from "commander";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import {
   CALLS,
-  EFFECTS,
   type Effects,
+  effectsOf,
   exitsOf,
   PLACES,
   variablesOf,
 } from "../../src/cli/effects.ts";
+import type { Command } from "../../src/cli/options.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
 import { asTyped } from "../support/as-typed.ts";
@@ -31,14 +31,13 @@ test("every command that does something says what it touches, in words that ther
   const acting = (await commands()).filter(
     (command) => command.commands.length === 0 || ["mcp", "sessions"].includes(command.name()),
   );
-  const paths = acting.map(pathOf);
-  expect(Object.keys(EFFECTS).filter((path) => !paths.includes(path))).toEqual([]);
-  expect(paths.filter((path) => EFFECTS[path] === undefined)).toEqual([]);
+  expect(acting.filter((command) => effectsOf(command) === undefined).map(pathOf)).toEqual([]);
 
   const known = new Set([...Object.keys(CALLS), ...Object.keys(PLACES)]);
-  const said = Object.values(EFFECTS).flatMap(({ asks = "", reads = "", writes = "" }) =>
-    `${asks} ${reads} ${writes}`.split(" ").filter((word) => word !== ""),
-  );
+  const said = acting.flatMap((command) => {
+    const { asks = "", reads = "", writes = "" } = effectsOf(command) ?? {};
+    return `${asks} ${reads} ${writes}`.split(" ").filter((word) => word !== "");
+  });
   expect(said.filter((word) => !known.has(word))).toEqual([]);
 });
 
@@ -104,6 +103,12 @@ interface Seen {
 describe("a command touches what it says and nothing else", () => {
   let { service, u } = {} as Serving;
   serveUsers((now) => ({ service, u } = now));
+
+  let said: ReadonlyMap<string, Effects>;
+  beforeAll(async () => {
+    const all = await commands();
+    said = new Map(all.map((command) => [pathOf(command), effectsOf(command) ?? {}]));
+  });
 
   type Given = Pick<RunOptions, "env" | "stdin">;
 
@@ -173,7 +178,7 @@ describe("a command touches what it says and nothing else", () => {
   };
 
   function beyond(path: string, seen: Seen): string[] {
-    const effects = EFFECTS[path] ?? {};
+    const effects = said.get(path) ?? {};
     // What a command writes it may look at before.
     const reads = [...of(effects, "reads"), ...of(effects, "writes")];
     const lists = [
@@ -296,7 +301,7 @@ describe("a command touches what it says and nothing else", () => {
         if (seen.code !== 0)
           failed.push(`${argv.join(" ")}: ${seen.code} ${seen.stderr.split("\n")[0]}`);
         for (const what of ["asks", "writes"] as const) {
-          const left = unused.get(`${path} ${what}`) ?? new Set(EFFECTS[path]?.[what]?.split(" "));
+          const left = unused.get(`${path} ${what}`) ?? new Set(said.get(path)?.[what]?.split(" "));
           for (const each of seen[what]) left.delete(each === "a file" ? "output" : each);
           unused.set(`${path} ${what}`, left);
         }

@@ -49,6 +49,24 @@ describe("enrich", () => {
     expect(spent).toBe(3);
   });
 
+  test("what may be a file is none of a company's names, and the hint tells both apart", async () => {
+    const u = someone();
+    for (const name of ["crm.md", "crm.zip", "crm.xlsx"]) writeFileSync(u.file(name), "x");
+    const spent = await cost(async () => {
+      for (const name of ["crm.md", "crm.zip", "crm.xlsx"])
+        for (const command of ["enrich", "employees"]) {
+          const { stderr } = await u.ends(2, [command, name, "--max-credits", "1"]);
+          expect(stderr).toContain(`"${name}" is a file`);
+          expect(stderr).toContain(`https://${name} is the domain`);
+        }
+      for (const name of ["other.zip", "co.uk", "localhost", "crm.local"])
+        await u.ends(2, ["enrich", name, "--max-credits", "1"], /names no company|no such file/);
+    });
+    expect(spent).toBe(0);
+    await u.ends(6, ["enrich", "https://crm.md", "--max-credits", "1"]);
+    await u.ends(6, ["enrich", "--by", "name", "crm.md", "--max-credits", "1"]);
+  });
+
   test("one miss is exit 6 and free; nothing is left behind", async () => {
     const u = someone();
     const spent = await cost(async () => {

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { fakeClock } from "../support/client.ts";
@@ -137,6 +137,38 @@ test("a run of a time that is yet to come is no proof: the job is due, and that 
   expect(ran).toMatchObject({ code: 0 });
   expect(ran.stderr).toContain("yet to come");
   expect(await jobs("run")).toMatchObject({ stderr: expect.stringContaining("No job is due") });
+});
+
+test("jobs check: an output that could not be written, before its job is due", async () => {
+  mkdirSync(u.file("lists"));
+  writeFileSync(u.file("plain"), "");
+  symlinkSync("real.csv", u.file("link.csv"));
+  writeFileSync(u.file("real.csv"), "");
+  const at = (output: string) => ({ ...LEGAL, output });
+  const table = (file: string) => ({ ...at(`duckdb:${file}#people`), command: "search" });
+  const file = write({
+    jobs: {
+      gone: at("nowhere/legal.csv"),
+      folder: at("lists"),
+      below: at("plain/legal.csv"),
+      one: at("real.csv"),
+      other: at("link.csv"),
+      base: table("nowhere/people.duckdb"),
+      server: { ...at("postgres://db.example/crm#people"), command: "search" },
+      good: at("lists/legal.csv"),
+      both: table("lists/people.duckdb"),
+      too: { ...at("duckdb:lists/people.duckdb#others"), command: "search" },
+    },
+  });
+  const { stdout } = await u.ends(2, ["jobs", "check", "--json", ...file]);
+  const found = JSON.parse(stdout) as Record<string, string>[];
+  expect(found.map(({ job, message }) => [job, message?.replaceAll(u.dir, "")])).toEqual([
+    ["gone", "the folder /nowhere does not exist"],
+    ["folder", "/lists is a folder, not a file"],
+    ["below", "/plain is not a folder"],
+    ["other", expect.stringContaining("it writes the same output as one")],
+    ["base", "the folder /nowhere does not exist"],
+  ]);
 });
 
 test("jobs check: what breaks a rule, failed last or should have run by now, with an exit code", async () => {

@@ -233,3 +233,23 @@ describe.skipIf(isLeftOut(HAS_STRACE))(
     );
   },
 );
+
+test.skipIf(process.platform === "win32")(
+  "a pipe that nobody writes into holds no command beyond SIGTERM; one that somebody does is read",
+  () => {
+    const u = user("http://127.0.0.1:9", "hc_test_nobody");
+    spawnSync("mkfifo", [u.file("p")]);
+    const options = { cwd: u.dir, env: { PATH: process.env.PATH ?? "", ...u.env } };
+    const ran = spawnSync(
+      "timeout",
+      ["-k", "20", "3", execPath, BIN, "suppress", "import", "p"],
+      options,
+    );
+    expect([ran.status, `${ran.stderr}`]).toEqual([124, "error: interrupted\n"]);
+
+    const script = `echo acme.example > p & '${execPath}' '${BIN}' suppress import p`;
+    const read = spawnSync("bash", ["-c", script], options);
+    expect([read.status, `${read.stderr}`]).toEqual([0, expect.stringContaining("added 1 entry")]);
+  },
+  60_000,
+);

@@ -71,6 +71,17 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     expect(wrong.filter((line) => !line.includes("status of 422"))).toEqual([]);
   }, 60_000);
 
+  test("of a segment of nobody all three tabs say 0", async () => {
+    await search("Legal", 1);
+    await page.goto(await linkTo(service));
+    await number();
+    const nobody = encodeURIComponent(JSON.stringify({ last_name: ["nobody is called so"] }));
+    await page.goto(`${service.url}/console/#/segment?tab=new&f=${nobody}`);
+    const tabs = page.getByRole("navigation", { name: "People of this segment" });
+    await tabs.filter({ hasText: /All\s*0\s*New\s*0\s*Owned\s*0/ }).waitFor();
+    expect(await violations(page)).toEqual([]);
+  }, 60_000);
+
   test("a segment is saved under a name, with its last count and what was bought of it, and its link stays", async () => {
     const role = { accountId: "default", role: "owner" as const, name: "ada-growth" };
     const token = await makeLink(service.store, { ...role, createdAt: Date.now() }, "test");

@@ -199,7 +199,9 @@ describe("options and defaults", () => {
   test.each([
     ["person_serch=1", "did you mean person_search=1?"],
     ["enrich=2", "NAME is one of"],
-    ["small-counts=0", "hint: for example small-counts=100\n"],
+    ["small-counts=0", 'not "0"\n'],
+    ["small-counts=1,000", "hint: small-counts=1000\n"],
+    ["person_search=1,000", "hint: write it as 1000\n"],
     ["person_search=abc", "credits of 0 or more"],
     ["person_search=1000001", "cannot exceed 1,000,000 credits"],
     ["person_search=9223372036854.775807", "cannot exceed 1,000,000 credits"],

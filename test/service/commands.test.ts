@@ -54,6 +54,28 @@ describe("service keys", () => {
     expect(lines.map((line) => line.split(",")[4])).toEqual(["revoked", "active"]);
   });
 
+  test("a key is meant by its name where one has it", async () => {
+    const data = await foundedFolder();
+    const keys = (...argv: readonly string[]) =>
+      headcount("service", "keys", ...argv, "--data", data);
+    const make = async (name: string): Promise<string> =>
+      JSON.parse((await keys("create", "--name", name, "--json")).out).id;
+    const [agent, first, second] = [await make("agent"), await make("two"), await make("two")];
+
+    const several = await keys("revoke", "two");
+    expect([several.code, several.err]).toEqual([6, expect.stringContaining(first)]);
+    expect(several.err).toContain(second);
+    expect((await keys("set", "agent", "--max-credits", "7")).out).toContain(agent);
+    const usage = await headcount("service", "usage", "--key", "two", "--data", data);
+    expect(usage.code).toBe(6);
+
+    expect((await keys("revoke", "agent")).err).toBe(`Revoked ${agent}.\n`);
+    // Of those that work one is left.
+    expect((await keys("revoke", first)).code).toBe(0);
+    expect((await keys("revoke", "two")).err).toBe(`Revoked ${second}.\n`);
+    expect((await keys("revoke", "two")).code).toBe(6);
+  });
+
   test("a hint that is copied means the same folder, whatever its name", async () => {
     const data = join(folder(), "it's my data");
     const { code, err } = await headcount("service", "keys", "list", "--data", data);

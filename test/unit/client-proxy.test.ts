@@ -32,7 +32,8 @@ describe("which proxy", () => {
     ["api.example.com:443", true],
     ["api.example.com:8443", false],
     ["ample.com", false],
-    ["com.", false],
+    ["api.example.com.", true],
+    [".com.", true],
     [".", false],
     ["", false],
   ])("NO_PROXY=%s", (noProxy, round) => {
@@ -49,7 +50,7 @@ describe("which proxy", () => {
     },
   );
 
-  test.each(["p:3128", "socks5://p:1", "http://", "://"])(
+  test.each(["p:3128", "socks5://p:1", "http://", "://", "http://p:1/?x", "http://p:1#x"])(
     "a bad one is named, without its password: %s",
     (value) => {
       expect(() => proxyFor(API, { HTTPS_PROXY: value })).toThrow(
@@ -99,6 +100,56 @@ test("a proxy that never answers is given up within the time for a connection: n
   await expect(client.account()).rejects.toMatchObject({ code: "CONNECT_TIMEOUT", wasSent: false });
   silent.closeAllConnections();
   silent.close();
+  await client.close();
+});
+
+test("a proxy that closes before it answers is asked once a try", async () => {
+  let asked = 0;
+  const proxy = createServer();
+  proxy.on("connect", (_, socket) => {
+    asked++;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const client = createClient({
+    baseUrl: "https://api.invalid",
+    apiKey: "x_live_12345678",
+    dialect: DEFAULT_DIALECT,
+    now: Date.now,
+    env: { HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` },
+  });
+  await expect(client.account()).rejects.toMatchObject({ code: "PROXY_FAILED", wasSent: false });
+  expect(asked).toBeLessThanOrEqual(10);
+  proxy.closeAllConnections();
+  proxy.close();
+  await client.close();
+});
+
+test.each([
+  ["u:p%40ss", "u:p@ss"],
+  ["token", "token:"],
+  ["u:%zz", "u:%zz"],
+  ["u:caf%E9", "u:caf\u00e9"],
+  ["u:caf\u00e9", "u:caf\u00c3\u00a9"],
+])("a proxy is told its user by the bytes that stand there: %s", async (user, told) => {
+  let header: string | undefined;
+  const proxy = createServer();
+  proxy.on("connect", (request, socket) => {
+    header = request.headers["proxy-authorization"];
+    socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const client = createClient({
+    baseUrl: "https://api.invalid",
+    apiKey: "x_live_12345678",
+    dialect: DEFAULT_DIALECT,
+    now: Date.now,
+    env: { HTTPS_PROXY: `http://${user}@127.0.0.1:${(proxy.address() as AddressInfo).port}` },
+  });
+  await expect(client.account()).rejects.toMatchObject({ code: "PROXY_REFUSED" });
+  expect(header).toBe(`Basic ${Buffer.from(told, "latin1").toString("base64")}`);
+  proxy.closeAllConnections();
+  proxy.close();
   await client.close();
 });
 

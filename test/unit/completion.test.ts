@@ -44,7 +44,7 @@ describe("generated files", () => {
     for (const key of FILTER_KEYS)
       expect(flag(`--${key.replaceAll("_", "-")}`)?.value).toBeDefined();
     const help = tree.commands.find(({ path }) => path[0] === "help")?.arguments[0]?.values;
-    for (const { name } of TOPICS)
+    for (const name of TOPICS)
       expect(help).toMatchObject({ values: expect.arrayContaining([name, "count"]) });
   });
 });

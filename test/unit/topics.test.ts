@@ -17,7 +17,7 @@ const sourcesOf = (folder: string): (readonly [string, string])[] =>
     .map((file) => [file, readFileSync(join(ROOT, folder, file), "utf8")] as const);
 
 describe("help topics", () => {
-  test.each(TOPICS)("headcount help $name prints the topic on stdout", async ({ name }) => {
+  test.each(TOPICS)("headcount help %s prints the topic on stdout", async (name) => {
     const tested = testContext({});
     expect(await main(["help", name], tested.context)).toBe(0);
     expect(tested.stdout()).toBe(topicText(name));
@@ -25,7 +25,7 @@ describe("help topics", () => {
   });
 
   test("lines fit a terminal of 82 columns", () => {
-    const long = TOPICS.flatMap(({ name }) => (topicText(name) ?? "").split("\n")).filter(
+    const long = TOPICS.flatMap((name) => (topicText(name) ?? "").split("\n")).filter(
       (line) => line.length > 82,
     );
     expect(long).toEqual([]);

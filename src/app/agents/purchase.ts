@@ -22,7 +22,7 @@ import {
   formatCreditsGrouped,
   priceOf,
 } from "../../shared/contract/money.ts";
-import { counted, someOf } from "../../shared/contract/text.ts";
+import { counted, present, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, saidAt, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { learnedNetworks } from "../buy/networks.ts";
@@ -127,8 +127,7 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
     balance_after: creditsOrNull(offered.balanceAfter),
     budget_left: creditsOrNull(rest),
     allowed: why === undefined,
-    ...(why === undefined ? {} : { why_not: why }),
-    ...(notice === undefined ? {} : { notice }),
+    ...present({ why_not: why, notice }),
     ...(offer.hints.length === 0 ? {} : { hints: offer.hints }),
     command: offer.command,
     expires: new Date(offer.expiresAt).toISOString(),

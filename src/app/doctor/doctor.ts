@@ -36,7 +36,7 @@ import {
   formatCreditsGrouped,
   ZERO,
 } from "../../shared/contract/money.ts";
-import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
+import { counted, harmless, present, shownAddress } from "../../shared/contract/text.ts";
 import { CliError, type DoorWords, Option } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
@@ -200,6 +200,7 @@ async function proxyCheck({ env }: Context): Promise<Check> {
   try {
     const proxy = proxyFor(new URL("https://api.example.com"), env);
     if (proxy === undefined) return machine("Proxy", "ok", "none set");
+
     const noProxy = env.no_proxy || env.NO_PROXY;
     return machine(
       "Proxy",
@@ -509,7 +510,7 @@ async function saveDialect(
   const dialect: Dialect = {
     paging: report.paging ?? before.dialect?.paging ?? "page",
     firstPage: report.firstPage ?? before.dialect?.firstPage,
-    ...(perPageMax === undefined ? {} : { perPageMax }),
+    ...present({ perPageMax }),
   };
   if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
     return machine("Saved", "ok", `"${name}" was up to date`);

@@ -1,3 +1,4 @@
+import { realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { configDir } from "../../engine/connections/paths.ts";
 import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
@@ -128,14 +129,16 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     warnAt,
   };
   const jobs: Job[] = [];
-  const outputs = new Map<string, string>();
+  const outputs = new Map<string | undefined, string>();
   for (const member of entries) {
     const faults: DocumentProblem[] = [];
     const job = await readJob(member, shared, faults);
-    const other = job.output === undefined ? undefined : outputs.get(job.output);
+    // Also where a link leads to the file of another job.
+    const output = job.output && (await realpath(job.output).catch(() => job.output));
+    const other = outputs.get(output);
     if (other !== undefined)
       faults.push({ ...member.at, message: `it writes the same output as ${other}` });
-    else if (job.output !== undefined) outputs.set(job.output, job.name);
+    else if (output !== undefined) outputs.set(output, job.name);
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
 

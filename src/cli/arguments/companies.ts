@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   companiesOf,
@@ -41,7 +41,8 @@ export const addCompanyOptions = (command: Command): Command =>
 export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 const HOW =
-  "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
+  "give a domain (acme.com or https://acme.zip), a profile address or its slug; " +
+  "--by name or --by id for those";
 const TOLD = 5;
 
 /** Asks about hosts that several rows share, where somebody is there to answer. */
@@ -74,7 +75,11 @@ export async function readCompanies(
     flags,
     context,
   );
-  const wrong = given.findIndex((name) => !isCompany(name));
+  // `crm.md` is a domain of Moldova, and whoever has such a file here may mean that.
+  const wrong = given.findIndex(
+    (name, at) =>
+      !isCompany(name) || (flags.by === undefined && isFileHere(names[at] ?? "", context)),
+  );
   if (wrong >= 0) throw noCompany(names[wrong] ?? "", given[wrong], context);
 
   const listed = input === undefined ? [] : await inFile(input, flags, context);
@@ -132,6 +137,9 @@ async function namedBy(
   return companiesOf(cells, { by, learned, agree: agreeing(context) });
 }
 
+const isFileHere = (text: string, { cwd }: Context): boolean =>
+  text.includes(".") && statSync(resolve(cwd, text), { throwIfNoEntry: false })?.isFile() === true;
+
 const itIs = (name: CompanyName | NoName | undefined): string => {
   if (name === undefined || isCompany(name)) return "";
   const { is, isSeveral, why } = name;
@@ -145,18 +153,19 @@ function noCompany(
   name: CompanyName | NoName | undefined,
   context: Context,
 ): CliError {
+  if (isFileHere(text, context))
+    return usageError(
+      `"${echo(text)}" is a file, and names no company`,
+      `--input ${shellWord(text)} takes companies from it, --keep-input its rows and columns; ` +
+        `https://${shellWord(text)} is the domain`,
+    );
+
   const reading = read(text);
   if (reading.is !== "unknown" || reading.isFile !== true)
     return usageError(`"${echo(text)}" names no company${itIs(name)}`, HOW);
 
-  return existsSync(resolve(context.cwd, text))
-    ? usageError(
-        `"${echo(text)}" is a file, and names no company`,
-        `--input ${shellWord(text)} takes companies from it; ` +
-          "--keep-input keeps its rows and columns",
-      )
-    : usageError(
-        `"${echo(text)}" is the name of a file, and there is no such file`,
-        text.startsWith("@") ? say`${option("input", text.slice(1))} takes companies from it` : HOW,
-      );
+  return usageError(
+    `"${echo(text)}" is the name of a file, and there is no such file`,
+    text.startsWith("@") ? say`${option("input", text.slice(1))} takes companies from it` : HOW,
+  );
 }

@@ -12,6 +12,12 @@ import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { creditAmount } from "./settings.ts";
 
+/** What a purchase of people touches. */
+export const BUYING = `asks account key count search facets sketch people
+  reads connection given segments runs library suppression register
+  writes output runs library register pacing
+  exits 3 4 5 6 7 8 9 10 130`;
+
 export interface ViewFlags extends GlobalOptions {
   readonly output?: string;
   readonly format?: string;

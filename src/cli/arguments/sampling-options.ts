@@ -31,7 +31,7 @@ export function readSampling({
 }: SamplingFlags): Sampling | undefined {
   if (sample === undefined) {
     if (seed === undefined) return undefined;
-    throw usageError("--seed goes with --sample", "for example --sample 100 --seed 1");
+    throw usageError("--seed goes with --sample", `for example --sample N --seed ${seed}`);
   }
   if (limit !== undefined) {
     throw usageError(

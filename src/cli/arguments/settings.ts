@@ -1,6 +1,6 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, ungrouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
 /**
@@ -39,9 +39,11 @@ export function settingsOf<Name extends string>(
 export function creditsGiven(what: string, text: string): Credits {
   const amount = parseCredits(text);
   if (amount !== undefined && amount >= 0n) return amount;
+
+  const meant = ungrouped(text);
   throw usageError(
     `${what} takes credits of 0 or more with at most six decimals, not "${echo(text)}"`,
-    "for example 12.5",
+    parseCredits(meant) === undefined ? undefined : `write it as ${meant}`,
   );
 }
 

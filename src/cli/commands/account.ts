@@ -7,7 +7,7 @@ import {
   creditsText,
   formatCreditsGrouped,
 } from "../../shared/contract/money.ts";
-import { grouped } from "../../shared/contract/text.ts";
+import { grouped, whenGiven } from "../../shared/contract/text.ts";
 import { timeText } from "../../shared/numbers.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { withSession } from "../session.ts";
@@ -29,7 +29,13 @@ export function register(program: Command, context: Context): void {
 
 A terminal gets a card, a pipe gets tab-separated lines, --json one document. A service that does not tell a key about
 itself says "told": false: then scopes, cap and end are not known.`)
-    .does(atDesk(context, runAccount));
+    .does(
+      `asks account key
+      reads connection
+      writes pacing
+      exits 3 7 8 130`,
+      atDesk(context, runAccount),
+    );
 }
 
 async function runAccount({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
@@ -122,10 +128,9 @@ function cardOf(
   key: KeyView | undefined,
   session: Session,
 ): readonly Entry[] {
-  const number = (value: number | undefined): string | undefined =>
-    value === undefined ? undefined : grouped(value);
+  const number = (value: number | undefined): string | undefined => whenGiven(value, grouped);
   const money = (value: Credits | undefined): string | undefined =>
-    value === undefined ? undefined : formatCreditsGrouped(value);
+    whenGiven(value, formatCreditsGrouped);
   const list = (...parts: readonly (string | false | undefined)[]): string =>
     parts.filter(Boolean).join(", ");
   const price = (value: Credits | undefined): string => money(value) ?? "not told";

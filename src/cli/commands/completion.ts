@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { Context } from "../../shared/context.ts";
-import { EXIT, failed, usageError } from "../../shared/errors.ts";
+import { failed, usageError } from "../../shared/errors.ts";
 import { packageRoot } from "../../shared/paths.ts";
 import { type Candidates, offerAt, type Word } from "../completion/offer.ts";
 import type { CommandSpec } from "../completion/tree.ts";
@@ -37,7 +37,7 @@ export function register(program: Command, context: Context): void {
   $ headcount completion zsh > _headcount              put it into a folder of your $fpath
   $ headcount completion fish > headcount.fish         put it into ~/.config/fish/completions
   $ headcount completion powershell > headcount.ps1    and dot-source it in your $PROFILE`)
-    .action(async (shell: Shell | undefined, options: { readonly words?: boolean }) => {
+    .does("nothing", async (options: { readonly words?: boolean }, shell: Shell | undefined) => {
       if (options.words === true) await answer(context);
       else await printScript(shell, context);
     });
@@ -56,9 +56,7 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
     context.stdout.write(await readFile(file, "utf8"));
   } catch (cause) {
     const why = `the completion script is missing from the installation: ${(cause as Error).message}`;
-    throw failed
-      .filesystem(why, "install headcount again", "missing_file", cause)
-      .with({ exitCode: EXIT.bug });
+    throw failed.internal(why, "install headcount again", "missing_file", cause);
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../../engine/connections/config.ts";
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import type { Context } from "../../shared/context.ts";
-import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
+import { counted, harmless, present, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
@@ -42,26 +42,38 @@ export function register(program: Command, context: Context): void {
   connections
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
-    .does(atDesk(context, list));
+    .does("reads connection", atDesk(context, list));
 
   connections
     .command("use")
     .description("make a connection the one that is used where none is named")
     .addArgument(nameWord())
-    .does(atDesk(context, use));
+    .does(
+      `reads connection
+      writes connection`,
+      atDesk(context, use),
+    );
 
   connections
     .command("set")
     .description("say how a service pages, where doctor cannot find it out")
     .addArgument(nameWord())
     .argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known")
-    .does(atDesk(context, set));
+    .does(
+      `reads connection
+      writes connection`,
+      atDesk(context, set),
+    );
 
   connections
     .command("remove")
     .description("forget a connection: its address and its key")
     .addArgument(nameWord())
-    .does(atDesk(context, remove));
+    .does(
+      `reads connection
+      writes connection`,
+      atDesk(context, remove),
+    );
 
   registerDialects(connections, context);
 }
@@ -159,7 +171,7 @@ function dialectBy(words: readonly string[]): (before: Dialect | undefined) => D
     return {
       ...rest,
       ...(paging === "auto" ? { paging: "page", firstPage: undefined } : paging),
-      ...(largest === undefined ? {} : { perPageMax: largest }),
+      ...present({ perPageMax: largest }),
     };
   };
 }
@@ -178,7 +190,7 @@ async function set(
     name,
     ({ dialect: before, ...rest }) => {
       const dialect = change(before);
-      return { ...rest, ...(dialect === undefined ? {} : { dialect }) };
+      return { ...rest, ...present({ dialect }) };
     },
   );
   const dialect = connections[name]?.dialect;
@@ -253,7 +265,11 @@ export function registerLogout(program: Command, context: Context): void {
   $ headcount connections remove work               key and address
 
 The key itself goes on working until it is revoked at the service.`)
-    .does(atDesk(context, logout));
+    .does(
+      `reads connection
+      writes connection`,
+      atDesk(context, logout),
+    );
 }
 
 async function logout(

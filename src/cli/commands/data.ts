@@ -38,14 +38,23 @@ See also: headcount forget, headcount suppress`);
     .command("show", { isDefault: true })
     .description("Show what is kept: where it lies, how many, how old.")
     .examples("\n  $ headcount data show --json")
-    .does(atDesk(context, show));
+    .does(
+      `reads connection runs library suppression register jobs
+      writes library
+      exits 5`,
+      atDesk(context, show),
+    );
 
   data
     .command("set")
     .description("Say how long runs are kept that are over; what is not named stays.")
     .argument("<setting...>", "runs=90d (12h, 8w), runs=forever")
     .examples("\n  $ headcount data set runs=26w\n  $ headcount data set runs=forever")
-    .does(atDesk(context, set));
+    .does(
+      `reads connection
+      writes connection`,
+      atDesk(context, set),
+    );
 }
 
 async function set(
@@ -98,18 +107,17 @@ async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
 }
 
 const KEPT_COLUMNS: readonly ColumnOf<Holding>[] = [
-  { name: "what", value: ({ what }) => what, title: "what" },
-  countColumn("items", ({ items }) => items),
-  countColumn("people", ({ people }) => people),
-  { ...countColumn("rows", ({ rows }) => rows), title: "paid rows" },
+  { name: "what", title: "what" },
+  countColumn("items"),
+  countColumn("people"),
+  countColumn("rows", "paid rows"),
   {
     name: "bytes",
-    value: ({ bytes }) => bytes,
     title: "size",
     align: "right",
     show: ({ bytes }) => (bytes === null ? "" : bytesText(bytes)),
   },
   timeColumn("oldest", "oldest", ({ oldest }) => oldest),
   { name: "newest", value: ({ newest }) => iso(newest) },
-  { name: "path", value: ({ path }) => path, title: "where", long: true },
+  { name: "path", title: "where", long: true },
 ];

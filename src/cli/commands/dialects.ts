@@ -49,18 +49,24 @@ export function registerDialects(connections: Command, context: Context): void {
   $ headcount connections dialects                  the files that come with headcount
   $ headcount connections add pdl --dialect pdl
   $ headcount connections add mine --dialect ./mine.json --key-stdin < KEY`)
-    .does(atDesk(context, add));
+    .does(
+      `asks account
+      reads connection given
+      writes connection pacing
+      exits 3 7 8 130`,
+      atDesk(context, add),
+    );
 
   connections
     .command("dialects")
     .description("list the vendors that headcount comes with a file for, and what they cost")
-    .does(atDesk(context, list));
+    .does("nothing", atDesk(context, list));
 
   connections
     .command("show")
     .description("print the file that a connection speaks by, as it stands")
     .argument("<name>", "name of the connection")
-    .does(atDesk(context, show));
+    .does("reads connection", atDesk(context, show));
 }
 
 const MOST_BYTES = 1 << 20;

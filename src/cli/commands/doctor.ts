@@ -31,7 +31,13 @@ is free. Where that tells nothing, say it: headcount connections set NAME
 paging=offset, or --paging, or HEADCOUNT_PAGING.
 
 Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`)
-    .does(atDesk(context, run));
+    .does(
+      `asks account count search employees
+      reads connection runs
+      writes runs
+      exits 1 3 4 5 7 8 130`,
+      atDesk(context, run),
+    );
 }
 
 const CATEGORIES = { machine: "usage", key: "auth", service: "service" } as const;

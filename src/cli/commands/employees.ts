@@ -37,8 +37,13 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample employees zephyr-pulse-co --title-ladder 'general counsel; lawyer' --per-company 1 --dry-run
   $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
   $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)
-    .does(async (flags: EmployeesOptions & FilterOptions, companies: readonly string[]) =>
-      run(await parse(companies, flags, context), context),
+    .does(
+      `asks account key count enrich employees counts sketch people search
+      reads connection given segments runs library suppression register
+      writes output runs library register pacing
+      exits 3 4 5 6 7 8 9 10 130`,
+      async (flags: EmployeesOptions & FilterOptions, companies: readonly string[]) =>
+        run(await parse(companies, flags, context), context),
     );
 }
 

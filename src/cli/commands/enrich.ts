@@ -29,8 +29,13 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite
   $ headcount -c sample enrich zephyr-pulse-co --json
   $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite`)
-    .does(async (flags: TableFlags, companies: readonly string[]) =>
-      run(await parse(companies, flags, context), context),
+    .does(
+      `asks account key enrich
+      reads connection given segments runs library suppression register
+      writes output runs library register pacing
+      exits 3 4 5 6 7 8 9 10 130`,
+      async (flags: TableFlags, companies: readonly string[]) =>
+        run(await parse(companies, flags, context), context),
     );
 }
 

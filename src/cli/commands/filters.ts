@@ -42,7 +42,13 @@ export function register(program: Command, context: Context): void {
   $ headcount filters --json                        the same for programs
 
 See also: headcount help filters, headcount schema filter-file`)
-    .does(atDesk(context, runFilters));
+    .does(
+      `asks facets
+      reads connection
+      writes pacing
+      exits 3 7 8 130`,
+      atDesk(context, runFilters),
+    );
 }
 
 async function runFilters(desk: Desk<FiltersOptions>, key: string | undefined): Promise<void> {

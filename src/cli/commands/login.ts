@@ -39,8 +39,8 @@ export interface LoginOptions extends GlobalOptions {
 const FOR_WHOM = platform === "win32" ? "as safe as your profile folder" : "mode 0600";
 
 export function register(program: Command, context: Context): void {
-  program
-    .command("login")
+  const login = program.command("login");
+  login
     .description(
       "Store a key for a connection, after checking it with a free call. " +
         "The key goes to the system's keychain, the address to the config file.",
@@ -58,11 +58,16 @@ export function register(program: Command, context: Context): void {
 
 In cron, containers and CI: set HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL instead; nothing is stored then.
 To try things without an account: headcount -c sample account`)
-    .action(async (name: string | undefined, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<LoginOptions>();
-      refuseKeyArgument([name, options.key, options.apiKey, ...command.args.slice(1)], options);
-      await logIn(name, options, context);
-    });
+    .does(
+      `asks account
+      reads connection
+      writes connection
+      exits 3 7 8 130`,
+      async (options: LoginOptions, name: string | undefined) => {
+        refuseKeyArgument([name, options.key, options.apiKey, ...login.args.slice(1)], options);
+        await logIn(name, options, context);
+      },
+    );
 }
 
 /**

@@ -12,7 +12,7 @@ import {
 import type { Context } from "../../shared/context.ts";
 import { optionWords } from "../../shared/contract/command-line.ts";
 import { type Credits, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, whenGiven } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { optional } from "../../shared/packages.ts";
 import { creditAmount, creditsGiven } from "../arguments/settings.ts";
@@ -49,10 +49,11 @@ interface Cap {
 function capOf(text: string): Cap {
   const [amount = "", word] = text.split("/", 2);
   const per = PERIODS.find((period) => period === word);
-  if (word === undefined || per !== undefined) return { text, credits: creditAmount(amount), per };
+  const credits = creditAmount(amount);
+  if (word === undefined || per !== undefined) return { text, credits, per };
   throw usageError(
     `--max-credits takes credits of a ${PERIODS.join(", a ")}, not "${echo(text)}"`,
-    "for example --max-credits 500/day",
+    `for example --max-credits ${amount}/day`,
   );
 }
 
@@ -91,7 +92,13 @@ export function register(parent: Command, context: Context): void {
   $ headcount mcp install claude --max-credits 500
 
 See docs/how-to/agents.md for the tools, the cap, and how to make a key that cannot spend more.`)
-    .does((options: McpOptions) => serve(options, context));
+    .does(
+      `asks account key count search facets sketch people enrich employees counts
+      reads connection given segments runs library suppression register
+      writes output runs library register pacing
+      exits 3 4 5 6 7 8 9 10 130`,
+      (options: McpOptions) => serve(options, context),
+    );
 
   addCapOptions(
     command
@@ -108,7 +115,7 @@ See docs/how-to/agents.md for the tools, the cap, and how to make a key that can
   $ headcount -c sample mcp install codex
   $ headcount mcp install vscode --max-credits 50/total --budget pilot
   $ headcount mcp install skill > SKILL.md`)
-    .does(atDesk(context, install));
+    .does("reads connection runs", atDesk(context, install));
 }
 
 function install(
@@ -133,7 +140,7 @@ function install(
     ...optionWords({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
     "mcp",
     ...optionWords({ "--max-credits": cap?.text, "--budget": budget }),
-    ...optionWords({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
+    ...optionWords({ "--ask-over": whenGiven(over, formatCredits) }),
     ...optionWords({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
   ];
   const { entry, file, line } = entryFor(client, launchOf(args, context), platform);

@@ -3,6 +3,7 @@ import type { Context } from "../../shared/context.ts";
 import { option, say, usageError } from "../../shared/errors.ts";
 import {
   addExportOptions,
+  BUYING,
   type ExportFlags,
   readExportOptions,
 } from "../arguments/export-options.ts";
@@ -25,7 +26,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .examples(`
   $ headcount -c apollo search --country germany --ids german.csv
   $ headcount -c apollo read german.csv --max-credits 20 -o german.ndjson`)
-    .does(async (flags: ExportFlags, file: string) =>
+    .does(BUYING, async (flags: ExportFlags, file: string) =>
       run(await parse(file, flags, context), context),
     );
 }

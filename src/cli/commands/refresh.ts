@@ -14,6 +14,7 @@ import { checkFields } from "../../shared/rows/columns.ts";
 import {
   addGuardOptions,
   addViewOptions,
+  BUYING,
   type ExportFlags,
   type GuardFlags,
   readView,
@@ -79,6 +80,7 @@ export function register(program: Command, context: Context): void {
 A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv,
 legal.removed.csv and legal.changed.csv: all of them or none.`)
     .does(
+      BUYING,
       atDesk(context, async (desk: Desk<RefreshFlags & FilterOptions>, word: string | undefined) =>
         bringUpToDate(await parse(word, desk.options, context), desk),
       ),

@@ -37,21 +37,27 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample resume --max-credits 50 --yes
 
 Where several runs are unfinished, name one: headcount runs lists them.`)
-    .does(async (options: ExportFlags, run: string | undefined) => {
-      const purchase = await parse(run, options, context);
-      if (purchase === undefined) return;
+    .does(
+      `asks account key count search facets sketch people enrich employees counts
+      reads connection given segments runs library suppression register
+      writes output runs library register pacing
+      exits 3 4 5 6 7 8 9 10 130`,
+      async (options: ExportFlags, run: string | undefined) => {
+        const purchase = await parse(run, options, context);
+        if (purchase === undefined) return;
 
-      await buy(purchase, context).catch(async (error: unknown) => {
-        if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
-        const { base_url: address } = await openRuns(context).readPlan(purchase.run ?? "");
-        const next = command("resume", {
-          arguments: [purchase.run ?? ""],
-          options: [option("base_url", address)],
+        await buy(purchase, context).catch(async (error: unknown) => {
+          if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
+          const { base_url: address } = await openRuns(context).readPlan(purchase.run ?? "");
+          const next = command("resume", {
+            arguments: [purchase.run ?? ""],
+            options: [option("base_url", address)],
+          });
+          const hint = say`${next} goes on at the address that it was bought from`;
+          throw error.with({ hint, next });
         });
-        const hint = say`${next} goes on at the address that it was bought from`;
-        throw error.with({ hint, next });
-      });
-    });
+      },
+    );
 }
 
 async function parse(

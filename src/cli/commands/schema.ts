@@ -37,7 +37,7 @@ export function register(program: Command, context: Context): void {
   $ headcount schema errors                         a failure, with --json or HEADCOUNT_JSON=1
   $ headcount schema jobs-file > jobs.schema.json   for an editor; filter-file too
   $ headcount schema account | jq '.properties.credits.properties | keys'`)
-    .does(atDesk(context, printSchema));
+    .does("nothing", atDesk(context, printSchema));
 }
 
 async function printSchema(

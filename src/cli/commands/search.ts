@@ -5,6 +5,7 @@ import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import {
   addExportOptions,
+  BUYING,
   type ExportFlags,
   readExportOptions,
   sameCommand,
@@ -67,7 +68,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample search -f fr.json --except legal.json --dry-run
 
 Of several segments (-s, -f) everybody is bought once.`)
-    .does(async (flags: SearchOptions & FilterOptions) => {
+    .does(BUYING, async (flags: SearchOptions & FilterOptions) => {
       if (flags.ids === undefined) return await run(await parse(flags, context), context);
       return await (await import("./ids.ts")).findIds(flags.ids, flags, context);
     });

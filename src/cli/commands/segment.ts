@@ -45,7 +45,7 @@ See also: headcount help filters`);
   segment
     .command("list", { isDefault: true })
     .description("list the saved segments")
-    .does(atDesk(context, list));
+    .does("reads segments", atDesk(context, list));
 
   addFilterOptions(
     segment
@@ -53,19 +53,27 @@ See also: headcount help filters`);
       .description("keep filters under a name")
       .argument("<name>", "lower-case letters, digits, - and _")
       .option("--overwrite", "replace the segment of this name"),
-  ).does(atDesk(context, save));
+  ).does(
+    `reads given segments
+      writes segments`,
+    atDesk(context, save),
+  );
 
   segment
     .command("show")
     .description("print a segment's filters, as -f reads them")
     .addArgument(nameWord("<name>"))
-    .does(atDesk(context, show));
+    .does("reads segments", atDesk(context, show));
 
   segment
     .command("remove")
     .description("forget segments")
     .addArgument(nameWord("<name...>"))
-    .does(atDesk(context, remove));
+    .does(
+      `reads segments
+      writes segments`,
+      atDesk(context, remove),
+    );
 }
 
 async function save(

@@ -4,7 +4,7 @@ import type { ServiceOptions, WholeFile } from "../../service/http/options.ts";
 import type { RunningService } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
-import { withoutPassword } from "../../shared/contract/text.ts";
+import { present, whenGiven, withoutPassword } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { type Command, publicOrigin, wholeNumber } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -19,7 +19,7 @@ import {
 
 interface ServeOptions extends FolderOptions {
   readonly host: string;
-  readonly port: string;
+  readonly port: number;
   readonly dataset?: string;
   readonly maxDepth?: number;
   readonly metrics?: string;
@@ -31,6 +31,10 @@ interface ServeOptions extends FolderOptions {
   readonly witness?: string;
   readonly force?: boolean;
 }
+
+const TOUCHES = `reads data
+  writes data
+  exits 1 8 130`;
 
 export function register(program: Command, context: Context): void {
   addFolderOptions(program.command("serve"))
@@ -44,7 +48,7 @@ export function register(program: Command, context: Context): void {
       "address to listen on; beyond loopback keys travel in clear without --tls-cert",
       "127.0.0.1",
     )
-    .option("--port <n>", "0 picks a free one", "8787")
+    .number("--port <n>", "0 picks a free one", [0, 65_535], 8787)
     .option(
       "--tls-cert <file>",
       "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over",
@@ -88,7 +92,7 @@ export function register(program: Command, context: Context): void {
   $ headcount serve --data ./data --metrics 9090 --log
   $ headcount serve --host 0.0.0.0 --public-url https://people.example
   $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key`)
-    .does((options: ServeOptions) => run(options, context));
+    .does(TOUCHES, (options: ServeOptions) => run(options, context));
 }
 
 interface Voice {
@@ -117,7 +121,6 @@ function voiceOf(options: ServeOptions, context: Context): Voice {
 
 async function run(options: ServeOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
-  const port = wholeNumber("--port", 0, 65_535)(options.port);
   const voice = voiceOf(options, context);
   const { note, warn } = voice;
   const settings = await readSettings(options, context, voice);
@@ -133,7 +136,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
 
     folder = await openDataFolder(dir, {
       now: context.now,
-      ...(store === undefined ? {} : { store }),
+      ...present({ store }),
       ...(await datasetOf(options, context)),
       signal: context.interrupted,
       onSample: () => note("Making the sample dataset of 50,000 people (once, a few seconds) ..."),
@@ -152,7 +155,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       ...settings,
       ...folder,
       host: options.host,
-      port,
+      port: options.port,
       now: context.now,
     });
     signLast = await keep(folder.store);
@@ -236,7 +239,7 @@ async function datasetOf({ dataset }: ServeOptions, context: Context) {
   if (dataset === undefined) return {};
   if (dataset.startsWith("clickhouse://")) {
     const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD;
-    return { dataset, ...(password === undefined ? {} : { clickHousePassword: password }) };
+    return { dataset, ...present({ clickHousePassword: password }) };
   }
   if (dataset === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(dataset)) {
     throw usageError(
@@ -253,13 +256,16 @@ async function readSettings(
   context: Context,
   voice: Voice,
 ): Promise<Partial<ServiceOptions>> {
-  const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
+  const metrics = whenGiven(options.metrics, metricsAt);
   return {
     sleep: (ms) => context.sleep(ms),
     ...(options.log ? { log: context.stderr } : {}),
     ...(await tlsSetting(options, context, voice)),
-    ...(options.maxDepth === undefined ? {} : { maxDepth: options.maxDepth }),
-    ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
+    ...present({
+      maxDepth: options.maxDepth,
+      metricsHost: metrics?.host,
+      metricsPort: metrics?.port,
+    }),
     ...consoleSetting(options, voice),
   };
 }
@@ -367,8 +373,7 @@ function announce(
     const { url } = service;
     const answer = {
       url,
-      ...(key === undefined ? {} : { key }),
-      ...(link === undefined ? {} : { console: link }),
+      ...present({ key, console: link }),
     };
     text(`${JSON.stringify(answer)}\n`);
     return;
@@ -401,8 +406,8 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
   if (why === undefined || syscall === "open") return undefined;
 
-  const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
-  const isMetrics = port !== undefined && port === metrics?.port && String(port) !== options.port;
+  const metrics = whenGiven(options.metrics, metricsAt);
+  const isMetrics = port !== undefined && port === metrics?.port && port !== options.port;
 
   // Not bad input: another process may be about to end,
   // or the network about to come; a unit tries again.

@@ -3,14 +3,14 @@ import type { DaySpend } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
-import { spanMs } from "../../shared/contract/text.ts";
+import { grouped, spanMs } from "../../shared/contract/text.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
 import {
   type ColumnOf,
-  countColumn,
   creditsColumn,
   documentsOf,
   printList,
+  valueShown,
 } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
@@ -59,7 +59,11 @@ declared:  what the file of a vendor says that these pages cost.
 told:      what of it the vendor said, or its balance; the rest is settled
            as declared.
 A pipe gets CSV.`)
-    .does(atDesk(context, spend));
+    .does(
+      `reads runs
+      exits 5`,
+      atDesk(context, spend),
+    );
 }
 
 const AMOUNTS = ["settled", "uncertain", "pending", "foreign", "declared", "told"] as const;
@@ -115,7 +119,9 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
     return await printList([...keyColumns(keys), ...SUMS], groups, printer, none);
 
   // Columns that hold nothing are left out for a person; CSV and JSON always have them.
-  const shown = SUMS.filter(({ name, value }) => name === "settled" || value(total) !== 0);
+  const shown = SUMS.filter(
+    (column) => column.name === "settled" || valueShown(column, total) !== 0,
+  );
 
   await printList([...keyColumns(keys), ...shown], [...groups, total], printer, none);
 }
@@ -129,7 +135,13 @@ const keyColumns = (keys: readonly string[]): readonly ColumnOf<Group>[] =>
   }));
 
 const SUMS: readonly ColumnOf<Group>[] = [
-  countColumn("profiles", ({ sums }) => sums.rows),
+  {
+    name: "profiles",
+    title: "profiles",
+    align: "right",
+    value: ({ sums }) => sums.rows,
+    show: ({ sums }) => grouped(sums.rows),
+  },
   ...AMOUNTS.map((name) => {
     const column = creditsColumn<Group>(name, name, ({ sums }) => sums[name]);
     const isBlank = ({ sums }: Group): boolean => sums[name] === ZERO && name !== "settled";

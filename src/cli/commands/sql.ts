@@ -27,17 +27,22 @@ people: a row each, with the fields of the record, record (JSON), bought_at, fir
 purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.
 What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added,
 removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`)
-    .does(async (options: SqlOptions, text: string | undefined) => {
-      if ((text === undefined) === (options.file === undefined)) {
-        throw usageError(
-          "give one query, as an argument or with --file",
-          'for example headcount sql "select count(*) from people"',
-        );
-      }
-      const statement =
-        text ?? (await readInput(context, options.file ?? "-", "sql", MAX_QUERY_BYTES));
-      await atLibrary(context, query)(options, statement);
-    });
+    .does(
+      `reads connection runs library suppression given
+      writes library
+      exits 5 6 9 130`,
+      async (options: SqlOptions, text: string | undefined) => {
+        if ((text === undefined) === (options.file === undefined)) {
+          throw usageError(
+            "give one query, as an argument or with --file",
+            'for example headcount sql "select count(*) from people"',
+          );
+        }
+        const statement =
+          text ?? (await readInput(context, options.file ?? "-", "sql", MAX_QUERY_BYTES));
+        await atLibrary(context, query)(options, statement);
+      },
+    );
 }
 
 async function query(

@@ -42,7 +42,12 @@ export function register(program: Command, context: Context): void {
 The folder is any that several machines see: a share, a volume, a mounted bucket. Whoever has its
 key can read everybody in it. API keys, connections, jobs and paths never travel.
 See also: docs/how-to/sync.md`)
-    .does(atDesk(context, run));
+    .does(
+      `reads connection segments runs library suppression sync
+      writes connection segments runs library suppression register sync
+      exits 5 9 130`,
+      atDesk(context, run),
+    );
 }
 
 async function run(

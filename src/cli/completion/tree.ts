@@ -70,10 +70,7 @@ function commandSpec(command: Command, path: readonly string[]): CommandSpec {
 export function programTree(program: Command): CommandSpec {
   const tree = commandSpec(program, []);
 
-  const topics = [
-    ...tree.commands.map(({ path }) => path.join(" ")),
-    ...TOPICS.map(({ name }) => name),
-  ];
+  const topics = [...tree.commands.map(({ path }) => path.join(" ")), ...TOPICS];
   const help: CommandSpec = {
     path: ["help"],
     summary: "help for a command or a topic",
@@ -157,15 +154,17 @@ function page(
   return [`docs/man/${name}.1`, `${lines.join("\n")}\n`];
 }
 
-/**
- * A short page that names the others, and one for each command, as help prints
- * them: by their places. Of codes of errors there are hundreds: help has them.
- */
+/** A topic that is longer is read where it is asked for: `headcount help TOPIC`. */
+const MOST_LINES = 100;
+
+/** A short page that names the others, and one for each command, as help prints them. */
 export function manPages(program: Command): readonly (readonly [path: string, text: string])[] {
-  const topics = TOPICS.filter(({ name }) => name !== "error-codes").flatMap(({ name }) => [
-    `.SH "${name.replace("-", " ").toUpperCase()}"`,
-    asPrinted((topicText(name) ?? "").replace(/^.*\n/, "")),
-  ]);
+  const topics = TOPICS.flatMap((name) => {
+    const [, ...lines] = (topicText(name) ?? "").split("\n");
+    return lines.length > MOST_LINES
+      ? []
+      : [`.SH "${name.replace("-", " ").toUpperCase()}"`, asPrinted(lines.join("\n"))];
+  });
   const commands = childrenOf(program);
   return [
     page("headcount", program, topics),

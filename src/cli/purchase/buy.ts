@@ -10,7 +10,7 @@ import { errorCode } from "../../engine/runs/disk.ts";
 import { type Context, isClosed, written } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { command, EXIT, say, systemFailure, usageError } from "../../shared/errors.ts";
+import { command, say, systemFailure, usageError } from "../../shared/errors.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { ProgressLine } from "../terminal/progress.ts";
@@ -82,7 +82,7 @@ function unread(error: unknown, { receipt, run }: Bought): unknown {
   const rows = counted(receipt.received, "row");
   const next = command("runs export", { arguments: [run] });
   return failure.with({
-    exitCode: EXIT.incomplete,
+    category: "incomplete",
     details: [`${rows} ${receipt.received === 1 ? "is" : "are"} paid for and kept in run ${run}`],
     hint: say`${next} writes what it holds at 0 credits`,
     next,

@@ -13,7 +13,7 @@ import {
 } from "../../engine/purchase/quote.ts";
 import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
 import { credits, creditsText, priceOf, priceText } from "../../shared/contract/money.ts";
-import { counted, grouped } from "../../shared/contract/text.ts";
+import { counted, grouped, whenGiven } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
 
 export const wordingOf = ({ kind }: Target) =>
@@ -50,7 +50,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["uncounted", uncountedText(quote, target)],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
-    ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
+    ["drawn", whenGiven(quote.sample, drawnText)],
     [
       "in parts",
       quote.depth === undefined

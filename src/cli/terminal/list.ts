@@ -5,9 +5,20 @@ import type { Printer } from "./printer.ts";
 
 type Json = string | number | boolean | null;
 
-export interface ColumnOf<Row> {
-  readonly name: string;
-  readonly value: (row: Row) => Json;
+/** Members of a row that hold such values. */
+type Members<Row, Value> = {
+  [Name in keyof Row]: Row[Name] extends Value ? Name : never;
+}[keyof Row] &
+  string;
+
+/** Without a `value` it shows the member of its name. */
+export type ColumnOf<Row> = Look<Row> &
+  (
+    | { readonly name: string; readonly value: (row: Row) => Json }
+    | { readonly name: Members<Row, Json>; readonly value?: undefined }
+  );
+
+interface Look<Row> {
   readonly json?: (row: Row) => unknown;
   readonly title?: string;
   readonly show?: (row: Row) => string;
@@ -39,7 +50,7 @@ export async function printList<Row>(
       align,
     })),
     rows.map((row) =>
-      shown.map(({ show, value }) => harmless(show?.(row) ?? String(value(row) ?? ""))),
+      shown.map((column) => harmless(column.show?.(row) ?? String(valueShown(column, row) ?? ""))),
     ),
   );
 }
@@ -79,7 +90,7 @@ export async function printPages<Row>(
 const csvOf = <Row>(columns: readonly ColumnOf<Row>[], rows: readonly Row[]): string =>
   csvDocument(
     columns.map(({ name }) => name),
-    rows.map((row) => columns.map(({ value }) => cleaned(value(row)))),
+    rows.map((row) => columns.map((column) => cleaned(valueShown(column, row)))),
   );
 
 export const documentsOf = <Row>(
@@ -87,8 +98,17 @@ export const documentsOf = <Row>(
   rows: readonly Row[],
 ): Record<string, unknown>[] =>
   rows.map((row) =>
-    Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)])),
+    Object.fromEntries(
+      columns.map((column) => [
+        column.name,
+        column.json ? column.json(row) : valueShown(column, row),
+      ]),
+    ),
   );
+
+/** What a column shows of a row. */
+export const valueShown = <Row>({ name, value }: ColumnOf<Row>, row: Row): Json =>
+  value === undefined ? (row[name as keyof Row] as Json) : value(row);
 
 const cleaned = (value: Json): Json => (typeof value === "string" ? harmless(value) : value);
 
@@ -97,8 +117,8 @@ export const iso = (at: number | null): string | null =>
 
 export const creditsColumn = <Row>(
   name: string,
-  title: string,
-  of: (row: Row) => Credits | null,
+  title = name,
+  of = (row: Row) => row[name as keyof Row] as Credits | null,
 ): ColumnOf<Row> => ({
   name,
   title,
@@ -106,12 +126,16 @@ export const creditsColumn = <Row>(
   value: (row) => creditsOrNull(of(row)),
   show: (row) => money(of(row)),
 });
-export const countColumn = <Row>(name: string, of: (row: Row) => number | null): ColumnOf<Row> => ({
+/** @param title default: its name */
+export const countColumn = <Row>(
+  name: Members<Row, number | null>,
+  title: string = name,
+): ColumnOf<Row> => ({
   name,
-  title: name,
+  title,
   align: "right",
-  value: of,
-  show: (row) => count(of(row)),
+  value: (row) => row[name] as number | null,
+  show: (row) => count(row[name] as number | null),
 });
 export const timeColumn = <Row>(
   name: string,

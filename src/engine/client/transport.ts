@@ -31,7 +31,7 @@ function goesRound(origin: URL, noProxy: string): boolean {
   return noProxy.split(/[\s,]+/).some((entry) => {
     if (entry === "*") return true;
     const [, host = entry, only] = /^([^:]+|\[.+\]):(\d+)$/.exec(entry) ?? [];
-    const name = host.toLowerCase().replace(/^\*?\./, "");
+    const name = host.toLowerCase().replace(/^\*?\.|\.$/g, "");
     const isNamed = origin.hostname === name || origin.hostname.endsWith(`.${name}`);
     return name !== "" && isNamed && (only === undefined || only === port);
   });
@@ -50,7 +50,7 @@ export function proxyFor(origin: URL, env: Env): URL | undefined {
 
   // "proxy:3128" parses as a URL of scheme "proxy".
   const url =
-    /^https?:\/\//i.test(entry.value) && URL.canParse(entry.value)
+    /^https?:\/\/[^?#]+$/i.test(entry.value) && URL.canParse(entry.value)
       ? new URL(entry.value)
       : undefined;
   if (url !== undefined && url.hostname !== "" && url.pathname === "/") return url;

@@ -1,13 +1,31 @@
-import { type Dispatcher, ProxyAgent } from "undici";
+import { type Dispatcher, Pool, ProxyAgent } from "undici";
 import type { Wire } from "./wire.ts";
 
 /** Tunnels: the proxy sees the origin's name and nothing else. */
 export function tunnelWire(origin: URL, proxy: URL): Wire {
+  // The bytes that the escapes stand for, whatever they spell: also of a name without a password.
+  const user = unescape(`${proxy.username}:${proxy.password}`);
   // Limits of time are the exchange's: it sees the proxy's silence too.
-  return dispatcherWire(
-    origin,
-    new ProxyAgent({ uri: proxy.href, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }),
-  );
+  const agent = new ProxyAgent({
+    uri: proxy.href,
+    ...(user !== ":" && { token: `Basic ${Buffer.from(user, "latin1").toString("base64")}` }),
+    clientFactory: (url, options) => new Tunnels(url, options),
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  return dispatcherWire(origin, agent);
+}
+
+const CLOSED = "the proxy closed the connection: it made no tunnel";
+
+/** What closes before it answers undici asks again at once, thousands of times: an end to it. */
+class Tunnels extends Pool {
+  override connect(options: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> {
+    return super.connect(options).catch((error: NodeJS.ErrnoException) => {
+      throw error.code === "UND_ERR_SOCKET" ? new Error(CLOSED) : error;
+    });
+  }
 }
 
 export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
@@ -71,6 +89,8 @@ function namesOf(error: NodeJS.ErrnoException): readonly [Error, string | undefi
       refused < "500" ? "PROXY_REFUSED" : "PROXY_FAILED",
     ];
   }
+
+  if (error.message === CLOSED) return [error, "PROXY_FAILED"];
 
   const { code = "" } = error;
   return [

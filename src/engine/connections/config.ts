@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { echo, isObject, spanMs } from "../../shared/contract/text.ts";
+import { echo, isObject, present, spanMs } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Dialect } from "../client/dialect.ts";
@@ -205,9 +205,9 @@ function connection(value: Readonly<Record<string, unknown>>): Connection {
   const heeded = heededOf(value.heeded);
   return {
     baseUrl: String(value.baseUrl),
-    ...(dialect === undefined ? {} : { dialect }),
+    ...present({ dialect }),
     ...(typeof vendor === "string" && WORD.test(vendor) ? { vendor } : {}),
-    ...(heeded === undefined ? {} : { heeded }),
+    ...present({ heeded }),
     ...(keyStore === "keychain" || keyStore === "file" ? { keyStore } : {}),
     ...(typeof accountId === "string" ? { accountId } : {}),
   };

@@ -85,6 +85,8 @@ export const exists = async (path: string): Promise<boolean> =>
 export async function sha256Of(path: string): Promise<string | undefined> {
   const hash = createHash("sha256");
   try {
+    // A pipe would be waited for.
+    if (!(await stat(path)).isFile()) throw notAFile(path);
     for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   } catch (error) {
     return ifMissing(undefined)(error);

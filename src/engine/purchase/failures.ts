@@ -127,7 +127,6 @@ export const staleRun = (
   runMismatch(run, [moved], clauses(writesStock(run), anew)).with({
     code: "stale_run",
     category,
-    exitCode: EXIT[category],
   });
 
 /** What an earlier session wrote is in the way of it. */
@@ -216,13 +215,11 @@ export const drawnRefused = (size: number, detail: string, isSize: boolean): Cli
       );
 
 export const diskFull = (path: string): CliError =>
-  failed
-    .filesystem(
-      `the disk with ${path} is almost full: stopped before buying what could not be kept`,
-      undefined,
-      "disk_full",
-    )
-    .with({ exitCode: EXIT.incomplete });
+  failed.incomplete(
+    `the disk with ${path} is almost full: stopped before buying what could not be kept`,
+    undefined,
+    "disk_full",
+  );
 
 /** A single look-up's 404: exit 6 (docs/reference/contract.md, "Enrich"). */
 export function companyNotFound(
@@ -368,7 +365,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   // A disk that is full or gone: everything that was
   // paid for before is kept, so it is no bug but a stop.
   const stop = {
-    exitCode: EXIT.incomplete,
+    category: "incomplete" as const,
     details: [`the run is in ${run.path}`],
     hint: undefined,
   };

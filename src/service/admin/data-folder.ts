@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { ReloadOptions } from "../../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../../dataset/engine.ts";
 import { ZERO } from "../../shared/contract/money.ts";
+import { present, whenGiven } from "../../shared/contract/text.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { ServiceOptions } from "../http/options.ts";
 import type { AskBackup, VerifiedFile } from "../ledger/database.ts";
@@ -52,7 +53,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
     monotonic,
     create,
     staysSealed,
-    ...(options.actor === undefined ? {} : { actor: options.actor }),
+    ...present({ actor: options.actor }),
   };
   if (create) makeFolder(dir);
 
@@ -151,7 +152,7 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     if (damage !== undefined) throw new DatasetDamagedError(damage);
     options.onSample?.();
     const { ensureSample } = await import("../../dataset/build/sample.ts");
-    await ensureSample(folder, options.signal === undefined ? {} : { signal: options.signal });
+    await ensureSample(folder, present({ signal: options.signal }));
   }
 
   return ReloadingEngine.open(folder, reloadOptions(options));
@@ -165,14 +166,20 @@ function reloadOptions({
 }: DataFolderOptions): ReloadOptions {
   return {
     now: monotonic ?? (() => performance.now()),
-    ...(onChecked === undefined ? {} : { onChecked }),
-    ...(onReload === undefined ? {} : { onReload: ({ version }) => onReload(version) }),
-    ...(onReloadError === undefined
-      ? {}
-      : {
-          onError: (error) =>
-            onReloadError(error instanceof Error ? error : new Error(String(error))),
-        }),
+    ...present({
+      onChecked,
+      onReload: whenGiven(
+        onReload,
+        (tell) =>
+          ({ version }: { version: string }) =>
+            tell(version),
+      ),
+      onError: whenGiven(
+        onReloadError,
+        (tell) => (error: unknown) =>
+          tell(error instanceof Error ? error : new Error(String(error))),
+      ),
+    }),
   };
 }
 
@@ -231,7 +238,7 @@ export async function openTestDataset(datasetDir: string, suppression?: string):
   const generate = { name, version: TEST_VERSION, people: TEST_PEOPLE, seed: TEST_SEED };
   await ensureGenerated(generate, {
     datasetDir,
-    ...(suppression === undefined ? {} : { suppression }),
+    ...present({ suppression }),
   });
   return ReloadingEngine.open(datasetDir, { now: () => performance.now() });
 }

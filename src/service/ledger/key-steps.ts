@@ -1,4 +1,5 @@
 import { type Credits, credits, creditsText, formatCredits } from "../../shared/contract/money.ts";
+import { present, whenGiven } from "../../shared/contract/text.ts";
 import { type Acting, audit } from "./chain/links.ts";
 import { change, insert, type Row, type Steps, statementRows, storedFields } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
@@ -103,7 +104,7 @@ export function* createKeyStep(
   const detail = {
     mode,
     ...toldOf(key),
-    ...(rotatedFrom === undefined ? {} : { rotated_from: rotatedFrom }),
+    ...present({ rotated_from: rotatedFrom }),
   };
   const action = rotatedFrom === undefined ? "keys.create" : "keys.rotate";
   const changed = [["key", id], ...(cap === null ? [] : ([["cap", id]] as const))] as const;
@@ -130,7 +131,7 @@ function* assertRoom({ accountId, rotatedFrom }: NewKey, at: number): Steps<void
 
 function* originOf(id: string, { accountId, mode }: NewKey): Steps<string> {
   const [row] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
-  const old = row === undefined ? undefined : storedKey(row);
+  const old = whenGiven(row, storedKey);
   if (old?.accountId === accountId && old.mode === mode && old.revokedAt === null)
     return old.origin;
   throw new StoreConflictError(
@@ -147,7 +148,7 @@ const toldOf = ({
   name,
   scopes,
 }: KeyChanges): Readonly<Record<string, unknown>> => ({
-  ...(name === undefined ? {} : { name }),
+  ...present({ name }),
   ...(expiresAt == null ? {} : { expires_at: new Date(expiresAt).toISOString() }),
   ...(maxCredits == null ? {} : { max_credits: formatCredits(maxCredits) }),
   ...(scopes == null ? {} : { scopes }),

@@ -1,5 +1,6 @@
 import { setInterval as setTimer } from "node:timers";
 import { type Credits, credits } from "../../shared/contract/money.ts";
+import { present, whenGiven } from "../../shared/contract/text.ts";
 import { sameHash } from "../money/keys.ts";
 import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { administration } from "./administration.ts";
@@ -191,7 +192,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
         `${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`,
         hash,
       );
-      const key = row === undefined ? undefined : storedKey(row);
+      const key = whenGiven(row, storedKey);
       return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
     });
   }
@@ -199,7 +200,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   account(accountId: string): Promise<Account | undefined> {
     return this.#remembered.accounts.get(accountId, async () => {
       const [row] = await this.#database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
-      return row === undefined ? undefined : storedAccount(row);
+      return whenGiven(row, storedAccount);
     });
   }
 
@@ -246,7 +247,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     const moneyRequest: MoneyRequest = {
       kind: "hold",
       request,
-      ...(holdId === undefined ? {} : { holdId }),
+      ...present({ holdId }),
     };
 
     try {

@@ -1,4 +1,5 @@
 // Tested by test/service/billing.test.ts.
+
 import { envelopeBytes } from "../../shared/contract/envelope.ts";
 import {
   affordableRows,
@@ -10,6 +11,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
+import { present } from "../../shared/contract/text.ts";
 import { SoldMeanwhileError } from "../ledger/errors.ts";
 import {
   type Account,
@@ -89,8 +91,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     call: costed,
     amount,
     requestId: call.requestId,
-    ...(key.session === undefined ? {} : { session: key.session }),
-    ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
+    ...present({ session: key.session, idempotency: order.idempotency }),
   };
 
   const hold = await store.hold(request);

@@ -2,7 +2,7 @@
 import { canonicalAddress } from "./naming/address.ts";
 import { hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { aside, nearest } from "./suggest.ts";
-import { echo } from "./text.ts";
+import { echo, present } from "./text.ts";
 import {
   type CanonicalFilters,
   DEPARTMENTS,
@@ -122,7 +122,7 @@ function unknownKeys(keys: Iterable<string>): FilterIssue[] {
       key,
       code: "unknown_key",
       message,
-      ...(near === undefined ? {} : { nearest: near }),
+      ...present({ nearest: near }),
     });
   }
 
@@ -243,7 +243,7 @@ function unknownDepartment(text: string): FilterIssue {
     key: "department",
     code: "bad_value",
     message,
-    ...(near === undefined ? {} : { nearest: near }),
+    ...present({ nearest: near }),
   };
 }
 

@@ -104,6 +104,10 @@ export function whole(
     : undefined;
 }
 
+/** A number without what parts its thousands; whatever else it is stays. */
+export const ungrouped = (text: string): string =>
+  text.trim().replace(/(?<=\d)[\s,._'’](?=\d{3}(?!\d))/g, "");
+
 const HOURS: Readonly<Record<string, number>> = { m: 1 / 60, h: 1, d: 24, w: 24 * 7 };
 
 /** A span of time such as `12h`, `30d` or `8w` in milliseconds, or undefined. */
@@ -116,6 +120,18 @@ export function spanMs(text: string): number | undefined {
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** An object without those of its members that are undefined. */
+export const present = <Members extends object>(members: Members) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Members]?: Exclude<Members[Name], undefined>;
+  };
+
+/** What comes of a value, where there is one. */
+export const whenGiven = <Value, Result>(
+  value: Value | undefined,
+  work: (value: Value) => Result,
+): Result | undefined => (value === undefined ? undefined : work(value));
 
 /**
  * Whom a sign-in link is for (docs/operate/console.md): part of what the ledger calls who charged.

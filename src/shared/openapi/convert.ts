@@ -1,3 +1,4 @@
+import { present, whenGiven } from "../contract/text.ts";
 import type { Schema } from "../schema/build.ts";
 
 export interface Ref {
@@ -36,13 +37,15 @@ export function openApi(schema: Schema): OpenApiSchema {
   const [first, orNull] = [type ?? (values === undefined ? [] : "string")].flat();
   return {
     ...rest,
-    ...(first !== undefined && { type: first }),
-    ...(orNull === "null" && { nullable: true }),
-    ...(values !== undefined && { enum: values }),
-    ...(items !== undefined && { items: openApi(items) }),
-    ...(properties !== undefined && { properties: openApis(properties) }),
-    ...(anyOf !== undefined && { anyOf: anyOf.map(openApi) }),
-    ...(examples !== undefined && { example: examples[0] }),
+    ...present({
+      type: first,
+      nullable: orNull === "null" || undefined,
+      enum: values,
+      items: whenGiven(items, openApi),
+      properties: whenGiven(properties, openApis),
+      anyOf: anyOf?.map(openApi),
+      example: examples?.[0],
+    }),
   };
 }
 

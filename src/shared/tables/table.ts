@@ -171,13 +171,21 @@ async function parquetLines(bytes: Buffer): Promise<string> {
 const isWord = (value: unknown): value is string | number =>
   typeof value === "string" || Number.isSafeInteger(value);
 
+const TAKEN_OUT = "jq -c 'first(.. | arrays)[]' takes the rows out";
+
 function ofObjects(name: string, text: string, notes: readonly string[]): InputTable {
   const objects: { line: number; text: string; fields: Record<string, unknown> }[] = [];
   const values: TableRow[] = [];
-  for (const [index, raw] of text
-    .replace(/^\ufeff/, "")
-    .split("\n")
-    .entries()) {
+  const plain = text.replace(/^\ufeff/, "");
+  const only = jsonIn(plain);
+  const isOne = isObject(only);
+  // Of one object in several lines: between its texts a line's end is a space.
+  const lines = isOne ? [plain.replace(/\s*\n\s*/g, " ")] : plain.split("\n");
+
+  if (isOne && !Object.values(only).some(isWord))
+    throw usageError(`${name} is one object, and no table`, TAKEN_OUT, "no_table");
+
+  for (const [index, raw] of lines.entries()) {
     const line = raw.trim();
     if (line === "") continue;
 
@@ -187,7 +195,7 @@ function ofObjects(name: string, text: string, notes: readonly string[]): InputT
     else
       throw usageError(
         `line ${index + 1} of ${name} is not a JSON object`,
-        "one object a line is read, or one list of them: jq -c '.result[]' takes the rows out",
+        "one object a line is read, or one list of them",
         "no_table",
       );
   }
@@ -209,7 +217,7 @@ function ofObjects(name: string, text: string, notes: readonly string[]): InputT
     rows: isList ? values : rows,
     json: !isList,
     text,
-    notes,
+    notes: isOne && /\[\s*\{/.test(plain) ? [...notes, `${name} is one row: ${TAKEN_OUT}`] : notes,
   };
 }
 

@@ -117,6 +117,7 @@ const LAYOUTS: readonly (readonly [layout: string, file: string | Buffer])[] = [
   ["a JSON list of texts", `["${A}", "${B}"]`],
   ["texts of JSON, a line each", `"${A}"\n"${B}"\n`],
   ["rows with other keys", `{"domain":"${A}"}\n{"website":"${B}"}\n`],
+  ["one object a line", `{"website":"${A}","tags":["x"]}\n{"website":"${B}","tags":[]}\n`],
   // Packed and whole
   ["gzip", gzipSync(`Name,Website\nAcme,${A}\nBeta,${B}\n`)],
   ["gzip of NDJSON", gzipSync(`{"website":"${A}"}\n{"website":"${B}"}\n`)],
@@ -145,6 +146,8 @@ test.each(LAYOUTS)("%s: both companies, and no others", async (_, file) => {
   expect((await readKept(again, "t", HOW, () => false)).join.rows).toEqual(kept.join.rows);
 });
 
+const TAKEN_OUT = "jq -c 'first(.. | arrays)[]' takes the rows out";
+
 describe("what is told", () => {
   test.each([
     [
@@ -157,8 +160,18 @@ describe("what is told", () => {
     ],
     [latin(`Name,Website\nM\xfcller,${A}\n`), "t is not UTF-8: read as Windows-1252"],
     [workbookOf([["Website"], [A]], { second: true }), 'the sheet "One" was read, not "Two"'],
+    [`{"total":1,"results":[{"website":"${A}"}]}`, `t is one row: ${TAKEN_OUT}`],
   ])("%#: %s", async (file, note) => {
     expect((await readTable("t", Buffer.from(file))).notes).toEqual([note]);
+  });
+
+  test("one object in several lines is one row, whose text is one line and exact", async () => {
+    const { rows, notes } = await readTable(
+      "t",
+      Buffer.from('{\n  "a": "b\\n c",\n  "n": 1.10\n}\n'),
+    );
+    expect(rows.map(({ object }) => object?.text)).toEqual(['{ "a": "b\\n c", "n": 1.10 }']);
+    expect(notes).toEqual([]);
   });
 
   test("rows are named by the line that they begin at; what is in a cell stays", async () => {
@@ -197,7 +210,16 @@ test.each<[string, string | Buffer, RegExp]>([
   ["an archive", workbookOf([], { only: "readme.txt" }), /is a zip archive: readme\.txt/],
   ["OpenDocument", workbookOf([], { only: "content.xml" }), /OpenDocument sheet \(\.ods\)/],
   ["a binary workbook", workbookOf([], { only: "xl/workbook.bin" }), /workbook \(\.xlsb\)/],
-  ["a reply", '{\n "result": [\n {"website": "a.example"}\n ]\n}\n', /line 1 of t is not a JSON/],
+  [
+    "a reply",
+    '{\n "result": [\n {"website": "a.example"}\n ]\n}\n',
+    /t is one object, and no table/,
+  ],
+  ["a reply in one line", '{"companies":[{"website":"a.example"}]}', /one object, and no table/],
+  ["texts in a list in an object", '{"companies":["a.example","b.example"]}', /one object, and no/],
+  ["a reply further in", '{"data":{"items":[{"website":"a.example"}]}}\n', /one object, and no/],
+  ["an empty object", "{}", /one object, and no table/],
+  ["lists in a list", '[["website"],["a.example"]]', /line 1 of t is not a JSON object/],
   ["half a line", '{"website":"acme.example"}\n{"website":\n', /line 2 of t is not a JSON object/],
   ["an open quote", 'Website\n"acme.example\nbeta.example\n', /line 2 of t: a quote is opened/],
   ["nothing", "", /t is empty/],

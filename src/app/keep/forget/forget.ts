@@ -9,7 +9,7 @@ import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/naming/who.ts";
 import { FORGOTTEN } from "../../../shared/contract/suppression.ts";
-import { counted } from "../../../shared/contract/text.ts";
+import { counted, present } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { type PersonMatcher, whoIs } from "../../../shared/person.ts";
 import { diskOf, openRuns, registerOf, suppressionHere } from "../store.ts";
@@ -274,7 +274,7 @@ async function forgetRun(
   const { forgetting: __, replaces: _, ...rest } = receipt;
   const again = outputs.some(({ run, how }) => run === plan.id && how === "again");
   const output = again ? await writeAgain(plan, store, context) : undefined;
-  const after = { ...rest, forgotten, ...(output === undefined ? {} : { output }) };
+  const after = { ...rest, forgotten, ...present({ output }) };
 
   if (output !== undefined) {
     // Whichever of the two files a process leaves that dies here, the receipt knows it.

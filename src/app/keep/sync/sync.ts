@@ -68,6 +68,7 @@ export async function sync(
     await requireOneMachine({ folder: opened(), store, stateDir: state, memory }, claim);
     const folder = opened();
     const syncing: Syncing = { folder, store, stateDir: state, context, memory, synced };
+
     await store.sweep();
     await folder.sweep(false);
     await untilSettled(syncing);

@@ -14,7 +14,7 @@ import {
   priceOf,
 } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { CliError, EXIT, systemFailure } from "../../../shared/errors.ts";
+import { CliError, systemFailure } from "../../../shared/errors.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { besideName, LIST_FILES, MOVES } from "../../keep/list-files.ts";
@@ -178,7 +178,7 @@ function unwritten(
   const next = listCommand(list.filters, output);
 
   return failure.with({
-    exitCode: EXIT.incomplete,
+    category: "incomplete",
     details: [...failure.details, ...details],
     next,
   });

@@ -58,8 +58,12 @@ export function register(program: Command, context: Context, run = runCount): vo
   $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
 
 A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union or --except one number.`)
-    .does(async (options: CountOptions & FilterOptions) =>
-      run(await parse(options, context), context),
+    .does(
+      `asks account key count facets
+      reads connection given segments runs library suppression
+      writes library runs pacing
+      exits 3 4 5 7 8 9 10 130`,
+      async (options: CountOptions & FilterOptions) => run(await parse(options, context), context),
     );
 }
 

@@ -31,7 +31,12 @@ export function register(program: Command, context: Context): void {
 
 Files that name the person outside of rows (receipts, text by another program) and tables that do not answer are named and left: exit 5.
 See also: headcount suppress`)
-    .does(atDesk(context, forget));
+    .does(
+      `reads given output connection segments runs library suppression register jobs
+      writes output runs library suppression register jobs
+      exits 5 6 9 10 130`,
+      atDesk(context, forget),
+    );
 }
 
 async function forget(

@@ -73,12 +73,18 @@ function registerRun(jobs: Command, context: Context, read: ReadJobs): void {
 
 Due is a job whose time has come since it was last done, and one that never was.
 An unfinished run of a job goes on where it stopped and buys nothing twice.`)
-    .does(async (options: RunOptions, names: readonly string[]) => {
-      const { runJobs } = await import("./run.ts");
-      const { betweenSyncs } = await import("./sync.ts");
-      const file = await read(options);
-      await betweenSyncs(file, options, context, () => runJobs(names, file, options, context));
-    });
+    .does(
+      `asks account key count search facets sketch people enrich employees counts
+      reads connection given segments runs library suppression register jobs sync
+      writes output runs library register pacing jobs sync connection
+      exits 1 3 4 5 6 7 8 9 10 130`,
+      async (options: RunOptions, names: readonly string[]) => {
+        const { runJobs } = await import("./run.ts");
+        const { betweenSyncs } = await import("./sync.ts");
+        const file = await read(options);
+        await betweenSyncs(file, options, context, () => runJobs(names, file, options, context));
+      },
+    );
 }
 
 function registerLooking(jobs: Command, context: Context, read: ReadJobs): void {
@@ -91,6 +97,7 @@ function registerLooking(jobs: Command, context: Context, read: ReadJobs): void 
   $ headcount jobs status --file jobs.jsonc
   $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`)
     .does(
+      "reads given connection jobs runs",
       atDesk(context, async (desk: Desk<JobsOptions>, names: readonly string[]) => {
         const file = await read(desk.options);
         const { showStatus } = await import("./list.ts");
@@ -108,6 +115,8 @@ function registerLooking(jobs: Command, context: Context, read: ReadJobs): void 
       "\n  $ headcount jobs check --file jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'",
     )
     .does(
+      `reads given connection jobs runs
+      exits 5`,
       atDesk(context, async (desk: Desk<JobsOptions>) => {
         const { checkJobs } = await import("./list.ts");
         await checkJobs(await read(desk.options), desk);

@@ -7,6 +7,8 @@ import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
 import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
 import { configDir } from "../../../engine/connections/paths.ts";
 import { FROM_ENVIRONMENT } from "../../../engine/connections/resolve.ts";
+import { checkOutput } from "../../../engine/output/paths.ts";
+import { DUCKDB, engineOf, lockedPart } from "../../../engine/output/tables/target.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   creditsOrNull,
@@ -29,9 +31,9 @@ interface Finding {
 }
 
 const FINDING_COLUMNS: readonly ColumnOf<Finding>[] = [
-  { name: "job", title: "job", value: ({ job }) => job },
-  { name: "finding", title: "finding", value: ({ finding }) => finding },
-  { name: "message", title: "message", long: true, value: ({ message }) => message },
+  { name: "job", title: "job" },
+  { name: "finding", title: "finding" },
+  { name: "message", title: "message", long: true },
 ];
 
 /**
@@ -100,12 +102,13 @@ async function nearBudget(
  * milliseconds: a job that never ran is not late before that
  */
 async function findingsOf(
-  { name, problem, schedule, values }: Job,
+  job: Job,
   file: JobsFile,
   written: number,
   context: Context,
 ): Promise<Finding[]> {
-  const wrong = problem ?? noConnection(values.connection, context);
+  const { name, schedule, values } = job;
+  const wrong = await hindrance(job, context);
   if (wrong !== undefined) {
     return [
       { job: name, finding: "invalid", message: [wrong.message, ...wrong.details].join("; ") },
@@ -144,11 +147,21 @@ async function findingsOf(
   return findings;
 }
 
-/** What a run of a job would end with that names a connection which is not there. */
-function noConnection(name: string | undefined, context: Context): CliError | undefined {
-  if (name === undefined || name === SAMPLE || name === FROM_ENVIRONMENT) return undefined;
+/**
+ * What a run of a job would end with before it asks anything: its connection is not there, or its
+ * output cannot be written.
+ */
+async function hindrance(
+  { problem, values: { connection }, output }: Job,
+  context: Context,
+): Promise<CliError | undefined> {
+  if (problem !== undefined) return problem;
+
   try {
-    existingConnection(readConfig(configDir(context)), name);
+    if (connection !== undefined && connection !== SAMPLE && connection !== FROM_ENVIRONMENT)
+      existingConnection(readConfig(configDir(context)), connection);
+    if (output !== undefined && engineOf(output) !== "postgres")
+      await checkOutput(lockedPart(output).replace(DUCKDB, ""));
     return undefined;
   } catch (error) {
     if (error instanceof CliError) return error;
@@ -173,22 +186,20 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
     due ? "due" : at === null ? "by hand" : `in ${duration(Date.parse(at) - now)}`;
 
   return [
-    { name: "job", title: "job", long: true, value: ({ job }) => job },
-    { name: "command", value: ({ command }) => command },
+    { name: "job", title: "job", long: true },
+    { name: "command" },
     {
       name: "status",
       title: "status",
-      value: ({ status }) => status,
       show: ({ exit_code: code, status }) => (status === "failed" ? `failed (${code})` : status),
     },
     { name: "exit_code", value: ({ exit_code: code }) => code },
     {
       name: "last",
       title: "last",
-      value: ({ last }) => last,
       show: ({ last }) => (last === null ? "never" : ago(now - Date.parse(last), Date.parse(last))),
     },
-    countColumn("rows", ({ rows }) => rows),
+    countColumn("rows"),
     {
       name: "rows_before",
       ...wide("change"),
@@ -200,14 +211,13 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
       name: "credits",
       ...wide("credits"),
       align: "right",
-      value: ({ credits }) => credits,
       show: ({ credits }) => (credits === null ? "" : grouped(credits)),
     },
-    { name: "next", title: "next", value: ({ next }) => next, show: next },
-    { name: "due", value: ({ due }) => due },
-    { name: "output", value: ({ output }) => output },
-    { name: "ping", value: ({ ping }) => ping },
-    { name: "message", value: ({ message }) => message },
+    { name: "next", title: "next", show: next },
+    { name: "due" },
+    { name: "output" },
+    { name: "ping" },
+    { name: "message" },
   ];
 }
 

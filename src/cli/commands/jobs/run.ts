@@ -189,6 +189,7 @@ async function tryQuote(
   context: Context,
 ): Promise<Ran> {
   const printer = new Printer(context, options);
+
   try {
     const quoted = await quoteJob(job, file, termsOf(options), context);
     if (!printer.json) {

@@ -35,8 +35,12 @@ export function register(owned: Command, context: Context): void {
     .examples(`
   $ headcount -c sample owned export --department Legal -o legal.parquet --overwrite
   $ headcount -c sample owned export --fields name,title | head -3`)
-    .does(async (options: ExportOwnedOptions & FilterOptions) =>
-      atLibrary(context, exportOwned)(options, (await readFilters(context, options)).canonical),
+    .does(
+      `reads connection runs library suppression
+      writes library output register
+      exits 5 6 9 130`,
+      async (options: ExportOwnedOptions & FilterOptions) =>
+        atLibrary(context, exportOwned)(options, (await readFilters(context, options)).canonical),
     );
 }
 

@@ -61,7 +61,12 @@ export function registerStatus(owned: Command, context: Context): void {
     .examples(
       "\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people",
     )
-    .does(atLibrary(context, printStatus));
+    .does(
+      `reads connection runs library suppression
+      writes library
+      exits 5 6 9 130`,
+      atLibrary(context, printStatus),
+    );
 }
 
 async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Promise<void> {
@@ -118,24 +123,29 @@ export function registerImport(owned: Command, context: Context): void {
     .examples(`
   $ headcount owned import people.csv
   $ headcount owned import people.ndjson people.csv`)
-    .does(async (options: ShelfOptions, files: readonly string[]) => {
-      // Everything is read before anything is taken in: a
-      // file that is refused leaves the library as it was.
-      const sources: Source[] = [];
-      for (const file of files) {
-        const records = recordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
-        const written =
-          file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
-        sources.push({ name: basename(file), at: Math.floor(written), records });
-      }
+    .does(
+      `reads connection runs library suppression given
+      writes library
+      exits 5 6 9 130`,
+      async (options: ShelfOptions, files: readonly string[]) => {
+        // Everything is read before anything is taken in: a
+        // file that is refused leaves the library as it was.
+        const sources: Source[] = [];
+        for (const file of files) {
+          const records = recordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
+          const written =
+            file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
+          sources.push({ name: basename(file), at: Math.floor(written), records });
+        }
 
-      const library = await Library.open(
-        shelfOf(options, context).path,
-        await openRuns(context).suppression(),
-      );
-      library.close();
-      await atLibrary(context, takeIn)(options, sources);
-    });
+        const library = await Library.open(
+          shelfOf(options, context).path,
+          await openRuns(context).suppression(),
+        );
+        library.close();
+        await atLibrary(context, takeIn)(options, sources);
+      },
+    );
 }
 
 type Source = Parameters<typeof importRecords>[1];
@@ -159,7 +169,12 @@ export function registerRebuild(owned: Command, context: Context): void {
       "Make the library again from the runs. What came from removed runs and from files stays.",
     )
     .examples("\n  $ headcount -c sample owned rebuild")
-    .does(atDesk(context, rebuild));
+    .does(
+      `reads connection runs library suppression
+      writes library
+      exits 5 6 9 130`,
+      atDesk(context, rebuild),
+    );
 }
 
 async function rebuild({ context, options, printer }: Desk<ShelfOptions>): Promise<void> {
@@ -183,7 +198,12 @@ function registerShow(owned: Command, context: Context): void {
     .examples(`
   $ headcount owned show "$(headcount sql 'select id from people limit 1' | tail -1)"
   $ headcount owned show "$(headcount sql 'select network_url from people limit 1' | tail -1)" --json | jq .purchases`)
-    .does(atLibrary(context, show));
+    .does(
+      `reads connection runs library suppression
+      writes library
+      exits 5 6 9 130`,
+      atLibrary(context, show),
+    );
 }
 
 const iso = (at: number): string => new Date(at).toISOString();

@@ -51,7 +51,12 @@ export function register(runs: Command, context: Context): void {
   $ headcount runs export last --json | jq length
 
 A run that is not finished gives what it has so far, and says so.`)
-    .does(atDesk(context, exportRun));
+    .does(
+      `reads runs suppression register
+      writes output register
+      exits 5 8 9 130`,
+      atDesk(context, exportRun),
+    );
 }
 
 /** The run's rows, every one once, in another form. Reads what was kept; asks no service. */

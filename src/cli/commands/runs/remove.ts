@@ -27,7 +27,12 @@ export function registerRemove(runs: Command, context: Context): void {
     .examples(`
   $ headcount runs remove last --yes
   $ headcount runs remove last --force --yes --json`)
-    .does(atDesk(context, remove));
+    .does(
+      `reads runs library suppression
+      writes runs library
+      exits 5 9 10`,
+      atDesk(context, remove),
+    );
 }
 
 async function remove(desk: Desk<RemoveOptions>, names: readonly string[]): Promise<void> {
@@ -54,7 +59,12 @@ export function registerPrune(runs: Command, context: Context): void {
   $ headcount data set runs=90d && headcount runs prune --yes    by policy
 
 What was spent stays known, and the people stay owned. See also: headcount data`)
-    .does(atDesk(context, prune));
+    .does(
+      `reads runs library suppression
+      writes runs library
+      exits 5 9 10`,
+      atDesk(context, prune),
+    );
 }
 
 async function prune(desk: Desk<PruneOptions>, age: string | undefined): Promise<void> {

@@ -61,7 +61,11 @@ export function registerList(runs: Command, context: Context): void {
   $ headcount runs list --json | jq -r '.[] | select(.rows > 1000) | .id'
 
 -c lists the runs of one connection.`)
-    .does(atDesk(context, list));
+    .does(
+      `reads runs
+      exits 5`,
+      atDesk(context, list),
+    );
 }
 
 async function list({ options, printer, context }: Desk<ListOptions>): Promise<void> {
@@ -134,7 +138,7 @@ function columns(
   const wide = (title: string) => (isWide ? { title } : {});
 
   return [
-    { name: "id", title: "run", value: ({ id }) => id, show: ({ id }) => short(id) },
+    { name: "id", title: "run", show: ({ id }) => short(id) },
     {
       name: "last_at",
       title: "when",
@@ -152,7 +156,6 @@ function columns(
       name: "rows",
       title: "rows",
       align: "right",
-      value: ({ rows }) => rows,
       show: isWide ? progressOf : progressAndStatus,
     },
     {
@@ -169,11 +172,11 @@ function columns(
       value: ({ plan }) => plan.output,
       show: ({ plan }) => shortPath(plan.output, context),
     },
-    { name: "status", ...wide("status"), value: ({ status }) => status },
+    { name: "status", ...wide("status") },
     { name: "command", value: ({ plan }) => plan.command },
     { name: "connection", value: ({ plan }) => plan.connection },
     { name: "base_url", value: ({ plan }) => plan.base_url },
-    { name: "expected", value: ({ expected }) => expected },
+    { name: "expected" },
     { name: "created_at", value: ({ plan }) => plan.created_at },
   ];
 }
@@ -217,7 +220,11 @@ export function registerShow(runs: Command, context: Context): void {
     .examples(`
   $ headcount runs show last
   $ headcount runs show last --json | jq .receipt`)
-    .does(atDesk(context, show));
+    .does(
+      `reads runs suppression
+      exits 5`,
+      atDesk(context, show),
+    );
 }
 
 /** What bounded its file, and whom it left out; undefined: it has all that matched. */

@@ -20,6 +20,7 @@ import {
   addFolderOptions,
   atStore,
   type FolderOptions,
+  LEDGER,
   nameOf,
   placeFlags,
   requireAccount,
@@ -50,12 +51,12 @@ export function register(service: Command, context: Context): void {
   $ headcount service accounts create acme --name "Acme Ltd"
   $ headcount service credits add 5000 --account acme
   $ headcount service keys create --account acme --name first`)
-    .does(atStore(context, create));
+    .does(LEDGER, atStore(context, create));
 
   addFolderOptions(accounts.command("list", { isDefault: true }))
     .description("List the accounts with their balances and keys. A pipe gets CSV.")
     .examples("\n  $ headcount service accounts\n  $ headcount service accounts list --json")
-    .does(atStore(context, list));
+    .does(LEDGER, atStore(context, list));
 
   for (const [verb, suspended, what] of [
     [
@@ -69,6 +70,7 @@ export function register(service: Command, context: Context): void {
       .description(what)
       .examples(`\n  $ headcount service accounts ${verb} acme`)
       .does(
+        LEDGER,
         atStore(context, (desk: StoreDesk<FolderOptions>, id: string) =>
           suspend(desk, id, suspended),
         ),
@@ -114,8 +116,8 @@ async function suspend(
 }
 
 const COLUMNS: readonly ColumnOf<AccountSummary>[] = [
-  { name: "id", title: "account", value: ({ id }) => id },
-  { name: "name", title: "name", long: true, value: ({ name }) => name },
+  { name: "id", title: "account" },
+  { name: "name", title: "name", long: true },
   {
     name: "state",
     title: "state",
@@ -125,7 +127,7 @@ const COLUMNS: readonly ColumnOf<AccountSummary>[] = [
   creditsColumn("balance", "balance", ({ live }) => live.balance),
   creditsColumn("held", "held", ({ live }) => live.held),
   { name: "test_balance", value: ({ test }) => creditsOrNull(test.balance) },
-  countColumn("keys", ({ keys }) => keys),
+  countColumn("keys"),
   timeColumn("created_at", "made", ({ createdAt }) => createdAt),
   { name: "suspended_at", value: ({ suspendedAt }) => iso(suspendedAt) },
 ];
@@ -152,7 +154,7 @@ export function registerLink(service: Command, context: Context): void {
   $ headcount service link
   $ headcount service link --account acme --name ada-growth
   $ headcount service link viewer --public-url https://people.example`)
-    .does(atStore(context, printLink));
+    .does(LEDGER, atStore(context, printLink));
 }
 
 async function printLink(
@@ -176,11 +178,11 @@ export function registerSessions(service: Command, context: Context): void {
       "List who is signed in to the console, the newest first; `end` signs one of them out.",
     )
     .examples("\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a")
-    .does(atStore(context, listSessions));
+    .does(LEDGER, atStore(context, listSessions));
   addFolderOptions(sessions.command("end"))
     .description("Sign a session out.")
     .argument("<id>", "as the list names it")
-    .does(atStore(context, endSession));
+    .does(LEDGER, atStore(context, endSession));
 }
 
 const listSessions = async ({ printer, store }: StoreDesk<FolderOptions>): Promise<void> =>
@@ -197,9 +199,9 @@ async function endSession(
 }
 
 const SESSION_COLUMNS: readonly ColumnOf<ConsoleSession>[] = [
-  { name: "id", title: "id", value: ({ id }) => id },
+  { name: "id", title: "id" },
   { name: "account", title: "account", value: ({ accountId }) => accountId },
-  { name: "role", title: "role", value: ({ role }) => role },
+  { name: "role", title: "role" },
   timeColumn("made", "made (UTC)", ({ createdAt }) => createdAt),
   timeColumn("seen", "seen (UTC)", ({ seenAt }) => seenAt),
   { name: "expires", value: ({ expiresAt }) => iso(expiresAt) },

@@ -29,7 +29,12 @@ export function register(service: Command, context: Context): void {
       "\n  $ headcount service backup ./backup-monday\n  $ headcount " +
         "service backup ./backup-tuesday --data ./data --json",
     )
-    .does(atDesk(context, run));
+    .does(
+      `reads data
+      writes output
+      exits 1 5 8 9`,
+      atDesk(context, run),
+    );
 }
 
 async function run({ options, printer, context }: Desk<FolderOptions>, to: string): Promise<void> {
@@ -124,7 +129,11 @@ export function registerVerify(service: Command, context: Context): void {
         "told it last, for a service that is stopped.",
     )
     .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
-    .does(atDesk(context, verify));
+    .does(
+      `reads data
+      exits 1 8 9`,
+      atDesk(context, verify),
+    );
 }
 
 async function verify({ options, printer, context }: Desk<VerifyOptions>): Promise<void> {
@@ -190,7 +199,12 @@ export function registerRestore(service: Command, context: Context): void {
       "\n  $ headcount service restore ./backup-monday --data " +
         "./restored\n  $ headcount serve --data ./restored",
     )
-    .does(atDesk(context, restoreFrom));
+    .does(
+      `reads given
+      writes data
+      exits 1 5 8 9`,
+      atDesk(context, restoreFrom),
+    );
 }
 
 async function restoreFrom(

@@ -1,5 +1,6 @@
 import type { BuildOptions, BuildProgress } from "../../../dataset/build/options.ts";
-import { type CliError, type CodeOf, failed, usageError } from "../../../shared/errors.ts";
+import { present, whenGiven } from "../../../shared/contract/text.ts";
+import { failed, usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Desk } from "../../terminal/printer.ts";
 import type { ProgressLine } from "../../terminal/progress.ts";
@@ -32,10 +33,10 @@ export function textOptions({ encoding, skipLines }: TextFlags): {
     );
   }
 
-  return {
-    ...(label !== undefined && { encoding: label }),
-    ...(skipLines !== undefined && { skipLines: wholeNumber("--skip-lines", 0, 1_000)(skipLines) }),
-  };
+  return present({
+    encoding: label,
+    skipLines: whenGiven(skipLines, wholeNumber("--skip-lines", 0, 1_000)),
+  });
 }
 
 export type BuildSetup = Required<
@@ -82,19 +83,26 @@ const INTERRUPTED = "interrupted; the dataset is as it was before";
  */
 function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const tooSmall = (what: string, hint: string, code: CodeOf<"filesystem">): CliError =>
-    failed.filesystem(`the ${what}; the dataset is as it was before`, hint, code, error);
-
   if (/no space left|disk is full/i.test(error.message)) {
     const hint =
       "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done";
-    return tooSmall("disk is full", `${hint}; choose another --data`, "disk_full");
+    return failed.incomplete(
+      "the disk is full; the dataset is as it was before",
+      `${hint}; choose another --data`,
+      "disk_full",
+      error,
+    );
   }
 
   if (/Out of Memory Error/.test(error.message)) {
     const hint =
       "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that";
-    return tooSmall("memory is too small", `${hint} for each person`, "out_of_memory");
+    return failed.filesystem(
+      "the memory is too small; the dataset is as it was before",
+      `${hint} for each person`,
+      "out_of_memory",
+      error,
+    );
   }
 
   if (error.name === "TooManyRefusedError") {

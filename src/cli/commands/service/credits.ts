@@ -13,7 +13,7 @@ import {
   formatCreditsGrouped,
 } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall, KEEP_DAYS_MAX } from "../../../shared/contract/records.ts";
-import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
+import { echo, grouped, harmless, present, whenGiven } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
 import { creditsGiven, settingsOf } from "../../arguments/settings.ts";
 import { type Command, wholeNumber } from "../../options.ts";
@@ -23,6 +23,7 @@ import {
   addAccountOptions,
   addMode,
   atStore,
+  LEDGER,
   nameOf,
   placeFlags,
   requireAccount,
@@ -58,7 +59,7 @@ export function register(service: Command, context: Context): void {
     .examples(`
   $ headcount service credits add 10000
   $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
-    .does(atStore(context, adjusting("add")));
+    .does(LEDGER, atStore(context, adjusting("add")));
 
   addAdjust(
     addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")),
@@ -67,7 +68,7 @@ export function register(service: Command, context: Context): void {
       "Take credits away from an account, as an entry of its own: never what calls in flight hold.",
     )
     .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
-    .does(atStore(context, adjusting("remove")));
+    .does(LEDGER, atStore(context, adjusting("remove")));
 
   registerRefund(credits, context);
   addMode(credits.command("show", { isDefault: true }))
@@ -76,7 +77,7 @@ export function register(service: Command, context: Context): void {
         "and what was used today (UTC).",
     )
     .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
-    .does(atStore(context, show));
+    .does(LEDGER, atStore(context, show));
 }
 
 function registerRefund(credits: Command, context: Context): void {
@@ -93,7 +94,7 @@ function registerRefund(credits: Command, context: Context): void {
     .examples(`
   $ headcount service credits refund 17 --note "stale records"
   $ headcount service credits refund 17 2.5 --reference ticket-88`)
-    .does(atStore(context, refund));
+    .does(LEDGER, atStore(context, refund));
 }
 
 function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Adjustment {
@@ -109,7 +110,7 @@ function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Ad
     throw usageError(`${flag} takes 1 to ${most} characters on one line, not "${echo(text)}"`);
   }
 
-  return { note: note ?? otherwise, ...(reference === undefined ? {} : { reference }) };
+  return { note: note ?? otherwise, ...present({ reference }) };
 }
 
 const adjusting =
@@ -174,7 +175,7 @@ function print(
       balance: creditsToNumber(balance),
       held: creditsToNumber(held),
       used_today: creditsToNumber(usedToday),
-      ...(repeated !== undefined && { repeated }),
+      ...present({ repeated }),
     });
   } else {
     const amount = printer.terminal ? formatCreditsGrouped : formatCredits;
@@ -217,12 +218,12 @@ export function registerPlan(service: Command, context: Context): void {
   $ headcount service plan set keep-days=7      rows of a purchase on the page are kept (30)
 
 Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
-    .does(atStore(context, setPlan));
+    .does(LEDGER, atStore(context, setPlan));
 
   addAccountOptions(plan.command("show", { isDefault: true }))
     .description("Show the rate limits and the prices of an account.")
     .examples("\n  $ headcount service plan\n  $ headcount service plan show --json")
-    .does(atStore(context, showPlan));
+    .does(LEDGER, atStore(context, showPlan));
 }
 
 async function setPlan(
@@ -241,20 +242,15 @@ async function setPlan(
     Object.entries(prices).map(([call, text]) => [call, creditsGiven(call, text)]),
   );
 
-  const changes: PlanChanges = {
-    ...(name === undefined ? {} : { name: nameOf(name, "name") }),
-    ...(perMinute === undefined
-      ? {}
-      : { perMinute: wholeNumber("per-minute", 1, MAX_CALLS)(perMinute) }),
-    ...(perDay === undefined ? {} : { perDay: wholeNumber("per-day", 1, MAX_CALLS)(perDay) }),
-    ...(keepDays === undefined
-      ? {}
-      : { keepDays: wholeNumber("keep-days", 1, KEEP_DAYS_MAX)(keepDays) }),
-    ...(small === undefined
-      ? {}
-      : { smallCounts: small === "off" ? null : wholeNumber("small-counts", 1, MAX_CALLS)(small) }),
-    ...(Object.keys(costs).length === 0 ? {} : { costs }),
-  };
+  const changes: PlanChanges = present({
+    name: whenGiven(name, (text) => nameOf(text, "name")),
+    perMinute: whenGiven(perMinute, wholeNumber("per-minute", 1, MAX_CALLS)),
+    perDay: whenGiven(perDay, wholeNumber("per-day", 1, MAX_CALLS)),
+    keepDays: whenGiven(keepDays, wholeNumber("keep-days", 1, KEEP_DAYS_MAX)),
+    smallCounts:
+      small === "off" ? null : whenGiven(small, wholeNumber("small-counts", 1, MAX_CALLS)),
+    costs: Object.keys(costs).length === 0 ? undefined : costs,
+  });
   printPlan(await store.setPlan(options.account, changes), options, printer);
 }
 

@@ -6,7 +6,7 @@ import type { Command } from "../../options.ts";
 import { type ColumnOf, countColumn, printList, timeColumn } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { type BuildSetup, withBuild } from "./build.ts";
-import { addDataOption, type FolderOptions, placeFlags } from "./folder.ts";
+import { addDataOption, type FolderOptions, LEDGER, placeFlags } from "./folder.ts";
 
 export function register(service: Command, context: Context): void {
   const dataset = service
@@ -25,7 +25,11 @@ export function register(service: Command, context: Context): void {
     .examples(
       "\n  $ headcount service dataset\n  $ headcount service dataset list --data ./demo --json",
     )
-    .does(atDesk(context, list));
+    .does(
+      `reads data
+      exits 1 8 9`,
+      atDesk(context, list),
+    );
 
   addDataOption(
     dataset.command("rollback").argument("[version]", "a version of the list", "previous"),
@@ -36,28 +40,26 @@ export function register(service: Command, context: Context): void {
         "A running service follows within a second; cursors of other versions get a 422.",
     )
     .examples("\n  $ headcount service dataset rollback --data ./demo")
-    .does(atDesk(context, rollBack));
+    .does(LEDGER, atDesk(context, rollBack));
 }
 
 const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
-  { name: "version", title: "version", value: ({ version }) => version },
+  { name: "version", title: "version" },
   {
     name: "serves",
     title: "state",
-    value: ({ serves }) => serves,
     show: ({ serves }) => (serves ? "serves" : "kept"),
   },
   timeColumn("created_at", "made", ({ created_at }) => Date.parse(created_at)),
-  countColumn("people", ({ people }) => people),
-  countColumn("companies", ({ companies }) => companies),
+  countColumn("people"),
+  countColumn("companies"),
   {
     name: "bytes",
     title: "MB",
     align: "right",
-    value: ({ bytes }) => bytes,
     show: ({ bytes }) => (bytes / 1e6).toFixed(1),
   },
-  { name: "source", title: "from", long: true, value: ({ source }) => source },
+  { name: "source", title: "from", long: true },
 ];
 
 async function list(desk: Desk<FolderOptions>): Promise<void> {

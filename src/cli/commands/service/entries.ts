@@ -8,6 +8,7 @@ import type {
 } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
+import { present, whenGiven } from "../../../shared/contract/text.ts";
 import { wordsGiven } from "../../arguments/settings.ts";
 import { type Command, Option, offering, sinceMs } from "../../options.ts";
 import {
@@ -24,9 +25,10 @@ import {
   addMode,
   atStore,
   type FolderOptions,
+  LEDGER,
   type StoreDesk,
 } from "./folder.ts";
-import { requireUsedKey } from "./keys.ts";
+import { usedKey } from "./keys.ts";
 
 interface EntriesOptions extends AccountOptions, Times {
   readonly mode: "live" | "test";
@@ -42,7 +44,7 @@ export function register(service: Command, context: Context): void {
         "the last thirty on a terminal.",
     )
     .oneOf("--kind <kind>", "only these", ["grant", "charge", "refund", "correction"])
-    .option("--key <key-id>", "only what one key was charged, or got back");
+    .option("--key <key>", "only what one key was charged, or got back");
 
   addTimes(command)
     .examples(`
@@ -50,7 +52,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service entries --kind charge --since 7d > charges.csv
   $ headcount service entries --since 2026-01-31T10:00Z --until 2026-01-31T10:06Z
   $ headcount service entries --account default --limit 5 --json`)
-    .does(atStore(context, entries));
+    .does(LEDGER, atStore(context, entries));
 }
 
 async function entries({
@@ -64,13 +66,12 @@ async function entries({
     accountId: account,
     mode,
     ...timesOf(options, context.now()),
-    ...(kind === undefined ? {} : { kind }),
-    ...(key === undefined ? {} : { keyId: key }),
+    ...present({ kind }),
+    ...(await usedKey(store, key, options)),
   };
 
-  if (key !== undefined) await requireUsedKey(store, key, options);
   await printPages(COLUMNS, { limit: options.limit, printer }, (limit, last) =>
-    store.entries({ ...query, limit, ...(last === undefined ? {} : { before: last.id }) }),
+    store.entries({ ...query, limit, ...present({ before: last?.id }) }),
   );
 }
 
@@ -92,28 +93,27 @@ const addTimes = (command: Command): Command =>
 
 const timesOf = ({ since, until }: Times, now: number) => ({
   since: sinceMs(since, now),
-  ...(until === undefined ? {} : { until: sinceMs(until, now, "--until") }),
+  ...present({ until: whenGiven(until, (text) => sinceMs(text, now, "--until")) }),
 });
 
 const COLUMNS: readonly ColumnOf<LedgerEntry>[] = [
   { name: "id", title: "entry", align: "right", value: ({ id }) => Number(id) },
   timeColumn("at", "when (UTC)", ({ at }) => at),
-  { name: "kind", title: "kind", value: ({ kind }) => kind },
+  { name: "kind", title: "kind" },
   creditsColumn("credits", "credits", ({ amount: by }) => by),
   creditsColumn("balance_after", "balance", ({ balanceAfter }) => balanceAfter),
-  { name: "actor", title: "by", value: ({ actor }) => actor },
-  { name: "call", title: "call", value: ({ call }) => call },
-  countColumn("rows", ({ rows }) => rows),
+  { name: "actor", title: "by" },
+  { name: "call", title: "call" },
+  countColumn("rows"),
   { name: "price", value: ({ price }) => creditsOrNull(price) },
   { name: "key", value: ({ keyId }) => keyId },
   { name: "request_id", value: ({ requestId }) => requestId },
   { name: "refund_of", value: ({ refundOf }) => (refundOf === null ? null : Number(refundOf)) },
-  { name: "reference", value: ({ reference }) => reference },
+  { name: "reference" },
   {
     name: "note",
     title: "note",
     long: true,
-    value: ({ note }) => note,
     show: ({ kind, note, reference }) =>
       kind === "charge" ? "" : [note, reference].filter(Boolean).join(" · "),
   },
@@ -145,7 +145,7 @@ export function registerUsage(service: Command, context: Context): void {
         },
       ),
     )
-    .option("--key <key-id>", "only one key")
+    .option("--key <key>", "only one key")
     .option(
       "--since <when>",
       "how far back, whole UTC days: 30d, 8w, a date such as 2026-01-31, or all",
@@ -155,37 +155,35 @@ export function registerUsage(service: Command, context: Context): void {
   $ headcount service usage
   $ headcount service usage --by key --since all
   $ headcount service usage --by day,call --json`)
-    .does(atStore(context, usage));
+    .does(LEDGER, atStore(context, usage));
 }
 
 async function usage({ context, options, printer, store }: StoreDesk<UsageOptions>): Promise<void> {
   const { account, key, mode } = options;
   const by = wordsGiven("--by", options.by, GROUPS);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
-  if (key !== undefined) await requireUsedKey(store, key, options);
-
   const query = {
     accountId: account,
     mode,
     by,
     since,
-    ...(key === undefined ? {} : { keyId: key }),
+    ...(await usedKey(store, key, options)),
   };
   const columns = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
   await printList(columns, await store.usage(query), printer, "Nothing was charged.");
 }
 
 const GROUP_COLUMNS: Readonly<Record<UsageGroup, ColumnOf<UsageRow>>> = {
-  day: { name: "day", title: "day (UTC)", value: ({ day }) => day },
+  day: { name: "day", title: "day (UTC)" },
   key: { name: "key", title: "key", value: ({ keyId }) => keyId },
-  call: { name: "call", title: "call", value: ({ call }) => call },
+  call: { name: "call", title: "call" },
 };
 
 const SUMS: readonly ColumnOf<UsageRow>[] = [
-  countColumn("calls", ({ calls }) => calls),
-  countColumn("rows", ({ rows }) => rows),
-  creditsColumn("charged", "charged", ({ charged }) => charged),
-  creditsColumn("refunded", "refunded", ({ refunded }) => refunded),
+  countColumn("calls"),
+  countColumn("rows"),
+  creditsColumn("charged"),
+  creditsColumn("refunded"),
 ];
 
 type AuditOptions = FolderOptions & Times & { readonly account?: string };
@@ -200,24 +198,24 @@ export function registerAudit(service: Command, context: Context): void {
     .option("--account <id>", "only what concerns one account");
   addTimes(command)
     .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
-    .does(atStore(context, audit));
+    .does(LEDGER, atStore(context, audit));
 }
 
 async function audit({ context, options, printer, store }: StoreDesk<AuditOptions>): Promise<void> {
   const times = timesOf(options, context.now());
-  const whose = options.account === undefined ? {} : { accountId: options.account };
+  const whose = present({ accountId: options.account });
   await printPages(AUDIT_COLUMNS, { limit: options.limit, printer }, (limit, last) =>
-    store.audit({ ...times, limit, ...whose, ...(last === undefined ? {} : { before: last.id }) }),
+    store.audit({ ...times, limit, ...whose, ...present({ before: last?.id }) }),
   );
 }
 
 const AUDIT_COLUMNS: readonly ColumnOf<AuditRow>[] = [
   { name: "id", value: ({ id }) => Number(id) },
   timeColumn("at", "when (UTC)", ({ at }) => at),
-  { name: "actor", title: "who", value: ({ actor }) => actor },
-  { name: "action", title: "did", value: ({ action }) => action },
+  { name: "actor", title: "who" },
+  { name: "action", title: "did" },
   { name: "account", title: "account", value: ({ accountId }) => accountId },
-  { name: "target", title: "to", value: ({ target }) => target },
+  { name: "target", title: "to" },
   {
     name: "detail",
     title: "what",

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { dataDir } from "../../../engine/connections/paths.ts";
 import type { Store } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
-import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
+import { echo, harmless, present, withoutPassword } from "../../../shared/contract/text.ts";
 import {
   CliError,
   type CodeOf,
@@ -58,6 +58,11 @@ export const placeFlags = ({
 /** A name alone is no secret, and without it a command that is copied asks as somebody else. */
 const label = (store: string): string =>
   /^[a-z]+:\/\/[^:@/]+@[^@]*$/i.test(store) ? store : withoutPassword(store);
+
+/** What most commands of accounts touch: the ledger is sealed also after who only looked. */
+export const LEDGER = `reads data
+  writes data
+  exits 1 8 9`;
 
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
   if (options.data === "") throw usageError("--data takes a folder, not an empty text");
@@ -120,7 +125,7 @@ export const storeOf = async (
 
 export async function ledgerOf(options: FolderOptions, context: Context) {
   const store = await storeOf(options, context);
-  return { now: context.now, actor: actor(context), ...(store === undefined ? {} : { store }) };
+  return { now: context.now, actor: actor(context), ...present({ store }) };
 }
 
 /**

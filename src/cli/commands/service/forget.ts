@@ -18,6 +18,7 @@ import {
   addFolderOptions,
   type FolderOptions,
   folderOf,
+  LEDGER,
   ledgerOf,
   placeFlags,
 } from "./folder.ts";
@@ -43,7 +44,12 @@ export function register(service: Command, context: Context): void {
 A reply that was bought is given again without the person, for nothing.
 Exit 5 names files that headcount did not write; exit 9: a file is in use.
 See also: headcount service suppress`)
-    .does(atDesk(context, forget));
+    .does(
+      `reads data
+      writes data
+      exits 5 6 8 9 10`,
+      atDesk(context, forget),
+    );
 }
 
 async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
@@ -193,6 +199,17 @@ with --dataset, as in "headcount serve"; without it the people leave that one wi
 
   addListCommands<SuppressFlags>(suppress, context, {
     name: "headcount service suppress",
+    touches: {
+      add: LEDGER,
+      remove: LEDGER,
+      import: `reads given data
+        writes data
+        exits 1 8 9`,
+      list: `reads data
+        exits 1 8 9`,
+      check: `reads data
+        exits 6 8 9`,
+    },
     options: addDataOption,
     addOptions: addServersOption,
     folder: async (options) => {

@@ -7,12 +7,14 @@ import {
   harmless,
   harmlessJson,
   harmlessLine,
+  present,
+  whenGiven,
 } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { addTextFlags, type BuildSetup, type TextFlags, textOptions, withBuild } from "./build.ts";
-import { addDataOption, type FolderOptions, folderOf } from "./folder.ts";
+import { addDataOption, type FolderOptions, folderOf, LEDGER } from "./folder.ts";
 
 interface ImportOptions extends FolderOptions, TextFlags {
   readonly people?: string[];
@@ -66,7 +68,12 @@ export function register(service: Command, context: Context): void {
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
 
 Columns of other names are named with the map that takes them; "headcount service dataset rollback" takes an import back.`)
-    .does(atDesk(context, run));
+    .does(
+      `reads data given
+      writes data
+      exits 1 5 8 9 130`,
+      atDesk(context, run),
+    );
 }
 
 function refusedLimit(text: string): { readonly rows: number } | { readonly share: number } {
@@ -102,8 +109,7 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
     rejects: join(folder, "import-rejects.ndjson"),
     dryRun: options.dryRun === true,
     ...textOptions(options),
-    ...(map !== undefined && { map }),
-    ...(options.maxRefused !== undefined && { maxRefused: refusedLimit(options.maxRefused) }),
+    ...present({ map, maxRefused: whenGiven(options.maxRefused, refusedLimit) }),
   };
 
   const began = context.now();
@@ -123,7 +129,7 @@ async function intoFolder(
   keep: number | undefined,
 ): Promise<ImportReport> {
   const { importDataset } = await import("../../../dataset/build/import.ts");
-  return importDataset(input, { ...setup, ...(keep !== undefined && { keep }) });
+  return importDataset(input, { ...setup, ...present({ keep }) });
 }
 
 async function intoServers(
@@ -250,7 +256,7 @@ export function registerGenerate(service: Command, context: Context): void {
     .examples(`
   $ headcount service generate --people 1000 --data ./demo
   $ headcount service generate --people 100000 --seed 7 --data ./demo --json`)
-    .does(atDesk(context, generate));
+    .does(LEDGER, atDesk(context, generate));
 }
 
 async function generate(desk: Desk<GenerateOptions>): Promise<void> {

@@ -2,7 +2,7 @@ import type { MadeKey } from "../../../service/admin/keys.ts";
 import type { KeyChanges, KeyDetail, Scope, Store } from "../../../service/ledger/ledger.ts";
 import { type Context, written } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
-import { echo, spanMs } from "../../../shared/contract/text.ts";
+import { echo, present, spanMs, whenGiven } from "../../../shared/contract/text.ts";
 import { failed, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import { creditAmount, wordsGiven } from "../../arguments/settings.ts";
@@ -14,6 +14,7 @@ import {
   type AccountOptions,
   addAccountOptions,
   atStore,
+  LEDGER,
   nameOf,
   placeFlags,
   type StoreDesk,
@@ -26,7 +27,7 @@ interface CreateOptions extends AccountOptions, BoundOptions {
 
 type SetOptions = AccountOptions & BoundOptions & { readonly name?: string };
 
-const KEY_ID = ["<key-id>", "as `service keys list` shows it"] as const;
+const KEY = ["<key>", "its id, or its name where no other key has it"] as const;
 
 export function register(service: Command, context: Context): void {
   const keys = service
@@ -43,9 +44,9 @@ export function register(service: Command, context: Context): void {
         "so they cannot be shown. A pipe gets CSV.",
     )
     .examples("\n  $ headcount service keys\n  $ headcount service keys list --json")
-    .does(atStore(context, list));
+    .does(LEDGER, atStore(context, list));
 
-  addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY_ID)))
+  addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY)))
     .description(
       "Change the name, end, cap or scopes of a key; what is not given stays. " +
         "A cap counts all that the key was ever charged, " +
@@ -56,12 +57,12 @@ export function register(service: Command, context: Context): void {
       "\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount " +
         "service keys set k_0a1b2c3d4e5f --expires never --scope all",
     )
-    .does(atStore(context, set));
+    .does(LEDGER, atStore(context, set));
 
-  addAccountOptions(keys.command("revoke").argument(...KEY_ID))
+  addAccountOptions(keys.command("revoke").argument(...KEY))
     .description("Revoke a key; it cannot be brought back. Calls with it are refused from then on.")
     .examples("\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
-    .does(atStore(context, revoke));
+    .does(LEDGER, atStore(context, revoke));
 }
 
 function registerMaking(keys: Command, context: Context): void {
@@ -82,9 +83,9 @@ function registerMaking(keys: Command, context: Context): void {
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
   $ headcount service keys create --mode test --json`)
-    .does(atStore(context, create));
+    .does(LEDGER, atStore(context, create));
 
-  addAccountOptions(keys.command("rotate").argument(...KEY_ID))
+  addAccountOptions(keys.command("rotate").argument(...KEY))
     .argument("[overlap]", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
     .description(
       "Make a key with the name, end, scopes and mode of another and show it once. " +
@@ -94,7 +95,7 @@ function registerMaking(keys: Command, context: Context): void {
       "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount " +
         "service keys rotate k_0a1b2c3d4e5f 7d --json",
     )
-    .does(atStore(context, rotate));
+    .does(LEDGER, atStore(context, rotate));
 }
 
 async function create({
@@ -132,21 +133,21 @@ async function show(
 
 async function rotate(
   { context, options, printer, store }: StoreDesk<AccountOptions>,
-  id: string,
+  word: string,
   overlap: string,
 ): Promise<void> {
   const overlapMs = overlapOf(overlap);
-  const old = await requireKey(store, id, options);
+  const old = await requireKey(store, word, options);
   const { rotateKey } = await import("../../../service/admin/keys.ts");
 
   const tell = async (key: MadeKey, ends: number): Promise<void> => {
     await show(
       key,
-      { ...key, rotated_from: id, old_expires_at: new Date(ends).toISOString() },
+      { ...key, rotated_from: old.id, old_expires_at: new Date(ends).toISOString() },
       printer,
       context,
     );
-    const follows = `Key ${key.id} (${old.mode}) follows ${id}, which works until ${iso(ends)}.`;
+    const follows = `Key ${key.id} (${old.mode}) follows ${old.id}, which works until ${iso(ends)}.`;
     if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
   };
 
@@ -161,18 +162,18 @@ async function rotate(
 
 async function set(
   { context, options, printer, store }: StoreDesk<SetOptions>,
-  id: string,
+  word: string,
 ): Promise<void> {
   const { name } = options;
   const changes = {
     ...keyBoundsOf(options, context.now()),
-    ...(name === undefined ? {} : { name: nameOf(name) }),
+    ...present({ name: whenGiven(name, nameOf) }),
   };
   if (Object.keys(changes).length === 0) {
     throw usageError("nothing to set", "give --max-credits, --expires, --scope or --name");
   }
 
-  await requireKey(store, id, options);
+  const { id } = await requireKey(store, word, options);
   await store.updateKey(id, changes);
   await printList(columns(context.now()), [await requireKey(store, id, options)], printer, "");
 }
@@ -191,10 +192,10 @@ async function list({
 
 async function revoke(
   { options, printer, store }: StoreDesk<AccountOptions>,
-  id: string,
+  word: string,
 ): Promise<void> {
-  const key = await requireKey(store, id, options);
-  const revoked = key.revokedAt === null && (await store.revokeKey(id));
+  const { id, revokedAt } = await requireKey(store, word, options);
+  const revoked = revokedAt === null && (await store.revokeKey(id));
   if (printer.json) printer.document<"service keys revoke">({ id, revoked: true });
   else printer.note(revoked ? `Revoked ${id}.` : `Key ${id} was revoked before.`);
 }
@@ -202,20 +203,24 @@ async function revoke(
 const forAccount = ({ account }: AccountOptions): string =>
   account === "default" ? "" : ` --account ${account}`;
 
-export async function requireUsedKey(
-  store: Store,
-  id: string,
-  options: AccountOptions,
-): Promise<void> {
-  const [used] = await store.entries({ accountId: options.account, keyId: id, limit: 1 });
-  if (used === undefined) await requireKey(store, id, options);
-}
+/** What `--key` bounds. */
+export const usedKey = async (store: Store, word: string | undefined, options: AccountOptions) =>
+  word === undefined ? {} : { keyId: (await requireKey(store, word, options)).id };
 
-async function requireKey(store: Store, id: string, options: AccountOptions): Promise<KeyDetail> {
-  const key = await store.key(id);
-  if (key !== undefined && key.accountId === options.account) return key;
+/** @param word an id; else the name that one key has of those that were not revoked */
+async function requireKey(store: Store, word: string, options: AccountOptions): Promise<KeyDetail> {
+  const { account } = options;
+  const key = await store.key(word);
+  if (key?.accountId === account) return key;
+
+  const keys = await store.listKeys(account);
+  const [named, ...others] = keys.filter((one) => one.name === word && one.revokedAt === null);
+  if (named !== undefined && others.length === 0) return named;
+
+  const ids = [named, ...others].map((one) => one?.id).join(", ");
   throw failed.not_found(
-    `account "${echo(options.account)}" has no key ${echo(id)}`,
+    `account "${echo(account)}" has ${ids === "" ? "no key" : `several keys (${ids}) called`} ` +
+      echo(word),
     `headcount service keys list${forAccount(options)}${placeFlags(options)}`,
     "unknown_key",
   );
@@ -228,10 +233,10 @@ function columns(now: number): readonly ColumnOf<KeyDetail>[] {
     budget && creditsOrNull((budget.cap - budget.spent - budget.held) as typeof budget.cap);
 
   return [
-    { name: "id", title: "key", value: ({ id }) => id },
-    { name: "name", title: "name", long: true, value: ({ name }) => name },
-    { name: "mode", title: "mode", value: ({ mode }) => mode },
-    { name: "prefix", value: ({ prefix }) => prefix },
+    { name: "id", title: "key" },
+    { name: "name", title: "name", long: true },
+    { name: "mode", title: "mode" },
+    { name: "prefix" },
     { name: "state", title: "state", value: state },
     {
       name: "scopes",
@@ -240,7 +245,7 @@ function columns(now: number): readonly ColumnOf<KeyDetail>[] {
       value: ({ scopes }) => scopes?.join(",") ?? "all",
       json: ({ scopes }) => scopes ?? ["all"],
     },
-    creditsColumn("spent", "spent", ({ spent }) => spent),
+    creditsColumn("spent"),
     { name: "max_credits", value: ({ budget }) => budget && creditsOrNull(budget.cap) },
     { name: "left", title: "left of cap", align: "right", value: rest },
     {
@@ -284,15 +289,12 @@ const addBoundOptions = (command: Command): Command =>
     });
 
 function keyBoundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
-  return {
-    ...(maxCredits === undefined
-      ? {}
-      : { maxCredits: maxCredits === "none" ? null : creditAmount(maxCredits) }),
-    ...(expires === undefined
-      ? {}
-      : { expiresAt: expires === "never" ? null : momentOf("--expires", expires, now) }),
-    ...(scope === undefined ? {} : { scopes: scopesOf(scope) }),
-  };
+  return present({
+    maxCredits: maxCredits === "none" ? null : whenGiven(maxCredits, creditAmount),
+    expiresAt:
+      expires === "never" ? null : whenGiven(expires, (when) => momentOf("--expires", when, now)),
+    scopes: whenGiven(scope, scopesOf),
+  });
 }
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;

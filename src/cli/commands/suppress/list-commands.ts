@@ -15,7 +15,7 @@ import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
-import type { Command, GlobalOptions } from "../../options.ts";
+import type { Command, GlobalOptions, Touches } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 export type SuppressOptions = GlobalOptions & {
@@ -25,6 +25,7 @@ export type SuppressOptions = GlobalOptions & {
 
 export interface ListPlace<Options extends SuppressOptions> {
   readonly name: string;
+  readonly touches: Readonly<Record<"add" | "import" | "list" | "check" | "remove", Touches>>;
   readonly folder: (options: Options, context: Context) => Promise<string>;
   /** The people of whom somebody may be meant by a name; without them none is looked up. */
   readonly kept?: (context: Context) => ReturnType<typeof keptPeople>;
@@ -45,7 +46,7 @@ export function addListCommands<Options extends SuppressOptions>(
   context: Context,
   place: ListPlace<Options>,
 ): void {
-  const own = place.options ?? ((command: Command) => command);
+  const { touches, options: own = (command) => command } = place;
   const kind = (command: Command): Command =>
     command.oneOf("--kind <kind>", "what the words are (default: as they look)", SUPPRESSED_KINDS);
   const note = (command: Command): Command =>
@@ -75,6 +76,7 @@ export function addListCommands<Options extends SuppressOptions>(
   adding(parent.command("add <who...>"))
     .description("leave people out: by profile address, id or domain")
     .does(
+      touches.add,
       opening(async (opened, words: readonly string[]) => {
         const names: SuppressedName[] = [];
         for (const word of words) names.push(...(await namesOf(word, namingOf(opened))));
@@ -85,6 +87,7 @@ export function addListCommands<Options extends SuppressOptions>(
   adding(parent.command("import <file>"))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
     .does(
+      touches.import,
       opening(async (opened, file: string) => {
         const table = await readTableFile(context, file, "suppression", MAX_BYTES);
         await add(opened, namesIn(table, file, opened.options.kind));
@@ -93,14 +96,14 @@ export function addListCommands<Options extends SuppressOptions>(
 
   own(parent.command("list", { isDefault: true }))
     .description("show when, as what and why; nobody's name is kept")
-    .does(opening(show));
+    .does(touches.list, opening(show));
 
   own(kind(parent.command("check <who...>")))
     .description("say who is on the list, since when and why; exit 6 where somebody is not")
-    .does(opening(check));
+    .does(touches.check, opening(check));
   own(kind(parent.command("remove <who...>")))
     .description("take people off the list: as they were added, or by a mark of the list")
-    .does(opening(remove));
+    .does(touches.remove, opening(remove));
 }
 
 interface Opened extends Desk<SuppressOptions> {

@@ -5,6 +5,10 @@ import type { Context } from "../../../shared/context.ts";
 import type { Command } from "../../options.ts";
 import { addListCommands } from "./list-commands.ts";
 
+const CHANGING = `reads runs library suppression
+  writes suppression library
+  exits 5 6 9`;
+
 export function register(program: Command, context: Context): void {
   const suppress = program
     .command("suppress")
@@ -29,6 +33,18 @@ See also: headcount forget`);
 
   addListCommands(suppress, context, {
     name: "headcount suppress",
+    touches: {
+      add: CHANGING,
+      remove: CHANGING,
+      import: `reads given runs library suppression
+        writes suppression library
+        exits 5 6 9`,
+      list: `reads suppression
+        exits 5 6 9`,
+      check: `reads runs library suppression
+        writes library
+        exits 5 6 9`,
+    },
     folder: async () => suppressionFolder(stateDir(context)),
     kept: keptPeople,
   });

@@ -19,7 +19,7 @@ export type TableTarget =
 
 const NAME = /^(?:([A-Za-z_][\w$]{0,62})\.)?([A-Za-z_][\w$]{0,62})$/;
 const POSTGRES = /^postgres(?:ql)?:\/\//i;
-const DUCKDB = /^duckdb:/i;
+export const DUCKDB = /^duckdb:/i;
 const EXAMPLES = "for example -o duckdb:people.duckdb#people, or -o postgres://me@host/crm#people";
 
 /** Undefined for a file. */

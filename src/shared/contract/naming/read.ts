@@ -31,9 +31,12 @@ export type Reading =
   | { readonly is: "nothing"; readonly why: string }
   | { readonly is: "unknown"; readonly why: string; readonly isFile?: boolean };
 
-/** Kinds of files in which people keep lists, none of which is a top-level domain. */
+/** Kinds of files in which people keep lists; of a domain under `zip` its scheme tells it. */
 const FILE =
-  /(?:^|[^.])\.(?:csv|tsv|tab|txt|xlsx?|xlsm|xlsb|ods|numbers|ndjson|jsonl?|parquet|gz|zst|bz2|7z|rar|pdf|docx?|rtf|xml|html?|sqlite3?|db|duckdb|sql|ya?ml|log|eml|vcf)$/i;
+  /^[^@]*(?<!\.)\.(?:csv|tsv|tab|txt|xlsx?|xlsm|xlsb|ods|numbers|ndjson|jsonl?|parquet|gz|zip|zst|bz2|7z|rar|pdf|docx?|rtf|xml|html?|sqlite3?|db|duckdb|sql|ya?ml|log|eml|vcf)$/i;
+/** Where names are given out to anybody, and what only one network knows. */
+const NOBODYS =
+  /^(?:ac|co|com|edu|gob|gov|net|org|sch)\.[a-z]{2}$|\.(?:internal|lan|local|localhost|onion)$/;
 const PATH = /^(?:\.{1,2}[\\/]|~[\\/]|[a-z]:[\\/]|\\\\|file:)/i;
 const MAIL = /^[^\s@/:,;]+@[^\s@/:,;]+$/;
 const WORD = /^[\p{L}\p{M}\p{N}_.~'’&+!$*%-]+$/u;
@@ -75,6 +78,8 @@ export function read(text: string, learned?: Networks): Reading {
   const domain = canonicalDomain(plain);
   if (domain === undefined) return hostless(plain, host, path);
   if (place.isNetwork) return unknown(`a page at ${host}, and no profile there`);
+  if (NOBODYS.test(domain))
+    return unknown("no company's own: many have it, or one network knows it");
   if (MAILBOXES.has(domain)) return unknown(`a host of mailboxes, and no company's own`);
   return { is: "domain", value: domain, path };
 }

@@ -9,7 +9,7 @@ not available|not provided|not specified|not set|not known|not found|no website|
 no domain|no company|no url|no data|no info|nothing|no value
 tbd|tba|tbc|todo|pending|unassigned|other|others|various|multiple|misc|miscellaneous|test|dummy
 placeholder|private|confidential|stealth|stealth mode|stealth startup|true|false|yes|no|x|xx|xxx
-total|totals|grand total|subtotal|sum|unavailable
+localhost|total|totals|grand total|subtotal|sum|unavailable
 self|self-employed|self employed|selfemployed|freelance|freelancer|freelancing|independent
 independent contractor|unemployed|retired|student|homemaker|looking for work
 seeking opportunities|between jobs|career break
