@@ -1,22 +1,21 @@
 // Tested by test/cli/search.test.ts.
 import { type Credits, credits, minCredits } from "../../shared/contract/money.ts";
-import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
 import { registerIn } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import { spentBeside } from "../runs/spend.ts";
 import { Buyer, type BuyerOptions } from "./buyer.ts";
 import { type Delivery, deliver, type Finished } from "./deliver.ts";
-import { ALL_BOUGHT, aboveCap, ending, endOf, isEmpty } from "./failures.ts";
+import { aboveCap } from "./failures.ts";
 import { isPriceKnown, keepsKeys, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { narrowing, ownedOutput, ownershipFor } from "./owned.ts";
-import { consentedCap, type Quote } from "./quote.ts";
+import type { Quote } from "./quote.ts";
 import { firstPageUntold, missingFirstPage } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
+import { beginSession, endSession } from "./session.ts";
 import { sourceOf } from "./source.ts";
 
 /** Buys what a quote says and writes it. Closes the run whatever happens. */
@@ -51,70 +50,6 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     await written?.abort().catch(() => undefined);
     throw await endSession(run, error, trade);
   }
-}
-
-/**
- * Writes down what this session may spend, before it spends anything.
- * @returns the cap, all told
- */
-async function beginSession(
-  run: Run,
-  quote: Quote,
-  { account, options, deps }: Trade,
-): Promise<Credits> {
-  const { maxCredits, limit = null, fresh, job, budget } = options;
-  const { balance } = quote;
-  const { read } = account;
-  const cap = consentedCap(quote, run.state.session, maxCredits);
-  await run.append({
-    t: "session",
-    maxCredits: maxCredits ?? null,
-    limit,
-    cap,
-    balance,
-    read,
-    ...(balance && (await spentBeside(run, balance, { until: read?.askedAt }))),
-    rows: quote.rowsIfNothingLost,
-    again: fresh || undefined,
-    job,
-    budget,
-    at: deps.now(),
-  });
-  deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });
-
-  return cap;
-}
-
-/**
- * Leaves a run as it is to be found again, or not at all where nothing came of it.
- * @returns what is to be thrown
- */
-async function endSession(run: Run, error: unknown, { store, deps }: Trade): Promise<unknown> {
-  const interrupted = deps.interrupted.aborted;
-  if (error instanceof CliError) {
-    const { code, message: why } = error;
-    // Nothing is left to buy: the next such command begins
-    // anew, and is not held up by this one for ever.
-    if (ALL_BOUGHT.has(code) && run.state.rows > 0)
-      await store.finish(run, deps.now(), why).catch(() => undefined);
-    const how = interrupted ? undefined : endOf(error, run);
-    if (how !== undefined)
-      await store.end(run, { how, why, at: deps.now() }).catch(() => undefined);
-  }
-
-  const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
-  if (ended instanceof CliError && ended.exitCode === EXIT.pipeClosed && ended.details.length > 0) {
-    deps.onWarning(
-      `${ended.message}: ${ended.details.join("; ")}; ` +
-        `headcount runs export ${run.id} writes them at 0 credits`,
-    );
-  }
-
-  const isNothing = isEmpty(run.state);
-  await run.close().catch(() => undefined);
-  if (isNothing) await store.remove(run, deps).catch(() => undefined);
-
-  return ended;
 }
 
 async function buyPages(

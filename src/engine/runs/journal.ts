@@ -303,6 +303,11 @@ function send(
   state.books.note({ t: "sent", n: unit.attempt, ...facts });
 }
 
+const begunWith = ({ at, balance, beside, own, read }: SessionRecord): Quiet[] =>
+  balance === undefined
+    ? []
+    : [{ t: "quiet", balance, begins: true, beside, own, ...(read ?? { at }) }];
+
 function end(
   { books }: RunState,
   unit: Unit | undefined,
@@ -352,15 +357,7 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       state.job = record.job ?? state.job;
       // Of what a process before this one asked for no answer comes any more, balance or not.
       for (const unit of pendingUnits(state)) end(state, unit, record.at, { t: "lost" });
-      if (record.balance !== undefined)
-        state.books.note({
-          t: "quiet",
-          balance: record.balance,
-          begins: true,
-          beside: record.beside,
-          own: record.own,
-          ...(record.read ?? { at: record.at }),
-        });
+      for (const reading of begunWith(record)) state.books.note(reading);
       if (record.budget !== undefined && !state.budgets.includes(record.budget))
         state.budgets.push(record.budget);
       state.done = undefined;
