@@ -46,7 +46,7 @@ export interface EmbeddedEngineOptions {
 
 const SEGMENT_BYTES = 128 * 2 ** 20;
 const LIMIT_MS = 30_000;
-/** A key has a quarter of the bytes that codes and postings have. */
+/** What of the bytes that are kept is for keys; the rest is for codes and postings. */
 const KEY_SHARE = 1 / 4;
 /** After each piece of a MB at most, 0.4 ms of CPU: what is asked meanwhile hardly waits. */
 const CHECK_PAUSE_MS = 2;
