@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { PEOPLE_A_CHUNK } from "./embedded/scan.ts";
+import type { Passing } from "./embedded/sweep.ts";
 
 /** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
 export type Rids = Uint32Array | Float64Array;
@@ -39,6 +40,15 @@ export const listSegment = <Positions extends Rids = Uint32Array>(
 
 const WORDS_A_CHUNK = PEOPLE_A_CHUNK / 32;
 
+function bitsOf(places: Uint16Array): Uint32Array {
+  const bits = new Uint32Array(WORDS_A_CHUNK);
+  for (let index = 0; index < places.length; index++) {
+    const place = places[index] ?? 0;
+    bits[place >>> 5] = (bits[place >>> 5] ?? 0) | (1 << (place & 31));
+  }
+  return bits;
+}
+
 /**
  * The places whose bits are set, in their order: place `i`
  * is bit `i & 31`, the lowest first, of word `i >>> 5`.
@@ -68,17 +78,12 @@ export class ChunkedSegment implements SegmentPositions {
   count = 0;
   bytes = 0;
 
-  /** @param places of who lies in the chunk, each once, in any order. Chunks come in theirs */
-  add(chunk: number, places: Uint16Array): void {
-    const count = places.length;
+  /** @param some who of the chunk lies in it. Chunks come in their order */
+  add(chunk: number, some: Passing): void {
+    const { count } = some;
     if (count === 0) return;
 
-    let marks: SegmentPiece["marks"] = new Uint32Array(WORDS_A_CHUNK);
-    for (let index = 0; index < count; index++) {
-      const place = places[index] ?? 0;
-      marks[place >>> 5] = (marks[place >>> 5] ?? 0) | (1 << (place & 31));
-    }
-
+    let marks: SegmentPiece["marks"] = some.bits?.slice() ?? bitsOf(some.places);
     if (count < 2 * WORDS_A_CHUNK) marks = placesIn(marks, count);
     this.#pieces.push({ chunk, before: this.count, count, marks });
     this.count += count;

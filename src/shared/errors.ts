@@ -303,7 +303,7 @@ export const CODES = {
     ],
     "what was paid is kept as it came; the hint says what asks for it once more": [
       "unreadable_page unreadable_reply unread_rows unread_run page_too_long page_twice",
-      "price_moved price_untold impossible_charge cursor_too_long not_as_filtered",
+      "price_moved price_untold impossible_charge cursor_again cursor_too_long not_as_filtered",
       "not_as_declared drawn_short",
     ],
     "a new person was not found by the calls allowed: the details have the commands": [

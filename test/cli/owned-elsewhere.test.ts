@@ -1,4 +1,6 @@
 // Tests src/app/own/owned-people.ts: whoever is owned from one service, as another one is asked.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { charged, readCsv, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
@@ -26,7 +28,7 @@ describe("a person who is owned from another vendor", () => {
   long(
     "is said in the quote, by the address that both records have, and before it is paid",
     async () => {
-      const { run, other } = await ownerOf("pdl", "apollo", 4);
+      const { dir, run, other } = await ownerOf("pdl", "apollo", 4);
       const quoted = await run("search -c w --country Germany --dry-run --json");
       expect(quoted.code, quoted.stderr).toBe(0);
       expect(JSON.parse(quoted.stdout).owned_elsewhere).toEqual([{ service: "v", people: 4 }]);
@@ -40,9 +42,12 @@ describe("a person who is owned from another vendor", () => {
       expect(JSON.parse(french.stdout).owned_elsewhere).toEqual([]);
       expect(other.book.charged()).toBe("0");
 
-      const bought = await run("search -c w --country Germany --yes -o b.ndjson");
+      const bought = await run("search -c w --country Germany --yes -o b.ndjson --receipt r.json");
       expect(bought.code, bought.stderr).toBe(0);
       expect(bought.stderr).toContain("some are owned already: up to 4 from v");
+      expect(bought.stderr).toContain("notice: some were yours already: up to 4 from v, by the");
+      const receipt = JSON.parse(readFileSync(join(dir, "r.json"), "utf8"));
+      expect(receipt.owned_elsewhere).toEqual([{ service: "v", people: 4 }]);
       // From then on they are this one's own, and said as such.
       const again = await run("search -c w --country Germany --dry-run --json");
       expect(JSON.parse(again.stdout)).toMatchObject({ owned_elsewhere: [] });

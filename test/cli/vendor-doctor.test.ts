@@ -1,6 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
+import { testContext } from "../support/client.ts";
 import { vendorUser } from "../support/vendor-user.ts";
 import type { VendorName } from "../support/vendors/index.ts";
 import { millionthsOf } from "../support/vendors/shared.ts";
@@ -64,8 +66,21 @@ test("each word is counted alone, and one that the vendor spells otherwise is na
 
 test("where counts cost nothing is tried unasked", async () => {
   const { said, vendor } = await doctorOf("pdl", "");
-  expect(said("Filters")).toBe("skip not tried: no count is free there");
+  expect(said("Filters")).toBe("skip not tried: a count costs 1 credit there");
   expect(vendor.book.charged()).toBe("0");
+});
+
+test("whoever is asked is told what a count costs, and a no buys nothing", async () => {
+  const user = await vendorUser("pdl");
+  onTestFinished(() => user.vendor.stop());
+  const argv = "doctor -c v --buy 3".split(" ");
+  const { dir: cwd, env } = user;
+  const ran = testContext({ cwd, env, argv, tty: true, answers: ["n"] });
+  expect(await main(argv, ran.context), ran.stderr()).toBe(10);
+  expect(ran.stderr() + ran.stdout()).toContain(
+    "may spend at most 3 credits; a count costs 1 credit there. Go on? [y/N]",
+  );
+  expect(user.vendor.book.charged()).toBe("0");
 });
 
 test.each([

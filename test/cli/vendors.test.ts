@@ -197,7 +197,7 @@ describe("what a vendor does other than its file says", () => {
     const { run, vendor, dir, isBooked } = await userOf("pdl");
     const file = JSON.parse((await run("connections show v")).stdout);
     file.words.country = { Ireland: "germany" };
-    file.filters.country.words = "country";
+    file.filters.country = { any: file.filters.country.any, words: "country" };
     writeFileSync(join(dir, "mine.json"), JSON.stringify(file));
     await run(`connections add v --dialect ./mine.json --base-url ${vendor.url}`);
     const ran = await run("search -c v --country Ireland -o o.ndjson --max-credits 9 --yes");

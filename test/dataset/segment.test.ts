@@ -22,7 +22,7 @@ function chunked(rids: readonly number[]): ChunkedSegment {
   const segment = new ChunkedSegment();
   for (const chunk of [0, 1, 2, 3]) {
     const places = rids.filter((rid) => rid >>> 16 === chunk).map((rid) => rid % 65_536);
-    segment.add(chunk, Uint16Array.from(places.toReversed()));
+    segment.add(chunk, { count: places.length, places: Uint16Array.from(places.toReversed()) });
   }
   return segment;
 }

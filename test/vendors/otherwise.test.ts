@@ -17,6 +17,10 @@ interface Odd {
   /** What a read tells, which costs 2. */
   readonly read?: (row: object) => unknown;
   readonly total?: unknown;
+  /** What each call costs that is free by the file. */
+  readonly toll?: number;
+  /** Where each page leads to; undefined: to the one behind it. */
+  readonly leads?: (at: number) => string;
   /** How its text is spelled. */
   readonly spelled?: (text: string) => string;
 }
@@ -84,8 +88,11 @@ async function userOf(file: object, odd: Odd = {}) {
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
     const at = Number(asked.at ?? 0);
     const some = found.slice(at, at + (asked.n ?? 1));
-    const next = at + some.length < found.length ? String(at + some.length) : null;
-    let reply: unknown = { total };
+    const next =
+      odd.leads?.(at) ?? (at + some.length < found.length ? String(at + some.length) : null);
+    if (path === "/count" || path === "/ids") book.charged += odd.toll ?? 0;
+    const left = 100 - book.charged - (path === "/count" ? (odd.toll ?? 0) : 0);
+    let reply: unknown = { total, cost: odd.toll, left };
     if (path === "/find") {
       book.charged += some.length;
       const rows = odd.rows?.(some) ?? { rows: some };
@@ -231,4 +238,75 @@ test.each([
   const [first = ""] = readFileSync(join(dir, "o.ndjson"), "utf8").split("\n");
   const wanted = '"vendor":{"n":1.50,"big":12345678901234567890,"id":"v0","country":"Germany"}';
   expect(first.replace(/\s/g, "")).toContain(wanted);
+});
+
+const COUNT = FILE.calls.count;
+const countTelling = (reply: object): object => ({
+  ...FILE,
+  calls: { ...FILE.calls, count: { ...COUNT, reply: { total: "total", ...reply } } },
+});
+
+test.each<[string, object, string, number]>([
+  [
+    "a count that tells what it cost",
+    countTelling({ charged: "cost" }),
+    "count -c v --country Germany",
+    1,
+  ],
+  // The first one says how much there is, the second that it fell.
+  [
+    "a count by which the balance falls",
+    countTelling({ balance: "left" }),
+    "count -c v --country Germany",
+    2,
+  ],
+  ["a count before a purchase", countTelling({ charged: "cost" }), BUY, 1],
+  [
+    "ids that are found",
+    {
+      ...BY_IDS,
+      calls: {
+        ...BY_IDS.calls,
+        search: {
+          ...BY_IDS.calls.search,
+          reply: { ...BY_IDS.calls.search.reply, balance: "header:x-left" },
+        },
+      },
+    },
+    BUY,
+    2,
+  ],
+])("%s stops at once, with both prices", async (_, file, line, calls) => {
+  const { run, book } = await userOf(file, { toll: 3 });
+  const ran = await run(line);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain(
+    "odd charged 3 credits for a call that sells nobody, which by its file costs 0 credits",
+  );
+  expect(book.calls.length, book.calls.join()).toBe(calls);
+});
+
+test("a free call that charges is no purchase: the same search without it says so again", async () => {
+  const { run, book } = await userOf(countTelling({ charged: "cost" }), { toll: 0 });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(book.charged).toBe(6);
+});
+
+test.each<[string, (at: number) => string, number]>([
+  ["to itself", (at) => String(Math.max(at, 1)), 2],
+  ["back to an earlier one", (at) => (at < 2 ? String(at + 1) : "1"), 3],
+])("a page that leads %s is not paid for again", async (_, leads, charged) => {
+  const file = {
+    ...FILE,
+    calls: {
+      ...FILE.calls,
+      search: { ...FILE.calls.search, pages: { by: "cursor", size: [1, 1] } },
+    },
+  };
+  const { run, book, spend } = await userOf(file, { leads });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).not.toBe(0);
+  expect(book.charged, ran.stderr).toBe(charged);
+  expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
 });

@@ -6,7 +6,6 @@ import { checkFilters } from "../../shared/contract/filters.ts";
 import {
   type Credits,
   credits,
-  creditsText,
   formatCredits,
   parseCredits,
   priceOf,
@@ -22,7 +21,7 @@ import { buy } from "../buy/buy.ts";
 import { worldOf } from "../buy/order.ts";
 import type { Session } from "../session.ts";
 import { ownFile } from "../vendors.ts";
-import { type Check, failedCheck, service } from "./doctor.ts";
+import { type Check, countCosts, failedCheck, service } from "./doctor.ts";
 
 interface Trial {
   /** The most that all of it may cost. */
@@ -80,8 +79,7 @@ async function tryNames(
   { most, add }: Trial,
   tried: (filters: Filters, limit: number) => Promise<Tried>,
 ): Promise<void> {
-  if (price > most)
-    return add(service("Filters", "skip", `not tried: a count costs ${creditsText(price)}`));
+  if (price > most) return add(service("Filters", "skip", `not tried: ${countCosts(price)}`));
 
   const keys = FILTER_KEYS.filter((key) => file.filters[key] !== undefined);
   const open = keys.filter((key) => isOpen(file, key));

@@ -30,7 +30,12 @@ import {
 } from "../../engine/connections/resolve.ts";
 import type { Names } from "../../engine/dialect/client.ts";
 import type { Context } from "../../shared/context.ts";
-import { creditsText, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  creditsText,
+  formatCreditsGrouped,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { counted, harmless, shownAddress } from "../../shared/contract/text.ts";
 import { CliError, type DoorWords, Option } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
@@ -335,7 +340,8 @@ async function probeVendor(
       if (path === undefined) add(service("Service", "skip", "its file has no free call"));
       else add(service("Service", "ok", `${path} took the key, free${left}`));
       const known = heededBy(heeded, vendor, now());
-      await tryNames(client.tryNames(context.interrupted), known, add);
+      const price = client.dialect.counting?.price;
+      await tryNames(client.tryNames(context.interrupted), { known, price }, add);
     } finally {
       await kept;
       await client.close();
@@ -361,17 +367,21 @@ async function probeVendor(
 const copyText = (digest: string, text: string): string =>
   `${counted(Buffer.byteLength(text), "byte")}, SHA-256 ${digest.slice(0, 12)}…`;
 
+/** What of a paid count is said wherever one may be bought. */
+export const countCosts = (price: Credits): string => `a count costs ${creditsText(price)} there`;
+
 /** What was looked at, and no more: an index finds nobody by a field that it has not, too. */
 async function tryNames(
   trying: Promise<Names | undefined>,
-  seen: readonly string[],
+  { known, price }: { readonly known: readonly string[]; readonly price: Credits | undefined },
   add: Add,
 ): Promise<void> {
   try {
     const names = await trying;
     if (names === undefined) {
-      const known = seen.length === 0 ? "" : `; purchases tried ${seen.join(", ")}`;
-      return add(service("Filters", "skip", `not tried: no count is free there${known}`));
+      const tried = known.length === 0 ? "" : `; purchases tried ${known.join(", ")}`;
+      const why = price === undefined ? "its file has no free count" : countCosts(price);
+      return add(service("Filters", "skip", `not tried: ${why}${tried}`));
     }
 
     const { nobody, untried, words, unknown } = names;

@@ -1,4 +1,4 @@
-import { type Check, checkMachine, checkService } from "../../app/doctor/doctor.ts";
+import { type Check, checkMachine, checkService, countCosts } from "../../app/doctor/doctor.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { type Credits, creditsText } from "../../shared/contract/money.ts";
 import { CliError, declined } from "../../shared/errors.ts";
@@ -83,13 +83,16 @@ async function tryBuying(
 ): Promise<void> {
   const { tryPaid } = await import("../../app/doctor/bought.ts");
   const asks = options.yes !== true && canPrompt(context);
-  const cost = creditsText(most);
-  if (asks && !(await context.confirm(`may spend at most ${cost}. Go on? [y/N]`)))
-    throw declined("declined; nothing was spent");
-
-  const spent = await withSession(context, options, (session) =>
-    tryPaid(session, context, { most, add }),
-  );
+  const spent = await withSession(context, options, async (session) => {
+    const { counting } = session.client.dialect;
+    const count = counting === undefined ? "" : `; ${countCosts(counting.price)}`;
+    if (
+      asks &&
+      !(await context.confirm(`may spend at most ${creditsText(most)}${count}. Go on? [y/N]`))
+    )
+      throw declined("declined; nothing was spent");
+    return tryPaid(session, context, { most, add });
+  });
   printer.note(`spent ${creditsText(spent)}; what came is kept, and in headcount spend`);
 }
 

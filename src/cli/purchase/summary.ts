@@ -1,7 +1,7 @@
 import type { Order } from "../../app/buy/order.ts";
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { beyondAnswers, raiseFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
-import type { Quote } from "../../engine/purchase/quote.ts";
+import { elsewhereText, type Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import { resumeOf, type Target } from "../../engine/runs/plan.ts";
@@ -127,13 +127,16 @@ function stoppedText(bought: Bought, order: Order): Sentence | undefined {
 }
 
 function printNotices(
-  { receipt, misses, run }: Bought,
+  { quote, receipt, misses, run }: Bought,
   { format, fields, target }: Order,
   printer: Printer,
 ): void {
   const { one, many } = wordingOf(target);
   for (const text of beyondAnswers(creditsOf(receipt.foreign_credits)))
     printer.note(`notice: ${text}`);
+
+  const elsewhere = receipt.received > 0 ? elsewhereText(quote) : undefined;
+  if (elsewhere !== undefined) printer.note(`notice: some were yours already: ${elsewhere}`);
 
   if (receipt.reused > 0 && receipt.new_only === null) {
     const note =

@@ -1,4 +1,5 @@
 import type { LRUCache } from "lru-cache";
+import { type Passing, type Sweep, sweepOf, swept } from "./sweep.ts";
 
 export type Codes = Uint8Array | Uint16Array | Uint32Array;
 
@@ -171,10 +172,14 @@ export interface CodeTest {
   readonly mask: Uint32Array | undefined;
   /** Whether to take who passes from the postings is less work than to look at everybody. */
   readonly isListed: boolean;
+  /** Looks at everybody, many at once. */
+  readonly sweep: Sweep | undefined;
 }
 
 /** What finding a range of codes in postings costs, in people that are looked at. */
 const PEOPLE_A_RANGE = 64;
+/** The share of a chunk from which on a sweep of it is less work than its postings. */
+const SWEPT_FROM = 0.1;
 
 /** @param passing how many of all `people` have such a code */
 export function testOf(
@@ -188,7 +193,13 @@ export function testOf(
       mask[code >>> 5] = (mask[code >>> 5] ?? 0) | (1 << (code & 31));
   }
   const cost = passing / column.of.people + (ranges.length * PEOPLE_A_RANGE) / PEOPLE_A_CHUNK;
-  return { column, ranges: Uint32Array.from(ranges.flat()), mask, isListed: cost < 1 };
+  return {
+    column,
+    ranges: Uint32Array.from(ranges.flat()),
+    mask,
+    isListed: cost < 1,
+    sweep: sweepOf(column.of.least.BYTES_PER_ELEMENT, ranges),
+  };
 }
 
 function wantedOf(
@@ -267,9 +278,25 @@ function sift(
   return length;
 }
 
+/** Who is in the room. */
+const inRoom = (count: number): Passing => ({ count, places: ROOM.subarray(0, count) });
+
+/** Sweeps are first: the others look at who is left. */
+function ofMany(open: readonly OpenTest[], people: number): Passing {
+  const sweeps = open.flatMap(({ own: { codes }, test: { sweep } }) =>
+    sweep ? [{ codes, sweep }] : [],
+  );
+
+  let found = swept(people, sweeps);
+  for (const each of open) {
+    if (!each.test.sweep)
+      found = inRoom(sift(each, { places: found.places, from: 0, before: found.count }, 0));
+  }
+  return found;
+}
+
 /**
- * The places of who of a chunk passes all tests, each once,
- * in no order: to be read before the next chunk is looked at.
+ * Who of a chunk passes all tests.
  * @param open the one that the fewest pass first
  * @param people how many the chunk has
  * @param some who alone is looked at
@@ -279,20 +306,24 @@ export function passing(
   chunk: number,
   people: number,
   some?: Uint16Array,
-): Uint16Array {
+): Passing {
   const all = some ?? EVERYBODY.subarray(0, people);
   const [fewest] = open;
-  if (!fewest) return all;
+  if (!fewest) return { count: all.length, places: all };
 
   const { test, own } = fewest;
   const postings =
     some === undefined && test.isListed ? test.column.postings(chunk, own) : undefined;
-  const pieces = postings?.pieces(test.ranges) ?? [{ places: all, from: 0, before: all.length }];
+  const listed = postings?.pieces(test.ranges);
+  const many = listed?.reduce((sum, { before, from }) => sum + before - from, 0) ?? people;
+  if (test.sweep && some === undefined && many > people * SWEPT_FROM) return ofMany(open, people);
+
+  const pieces = listed ?? [{ places: all, from: 0, before: all.length }];
   const [next = fewest, ...others] = postings ? open.slice(1) : open;
 
   let length = 0;
   for (const piece of pieces) length = sift(next, piece, length);
   for (const other of others) length = sift(other, { places: ROOM, from: 0, before: length }, 0);
 
-  return ROOM.subarray(0, length);
+  return inRoom(length);
 }

@@ -19,6 +19,7 @@ import {
   passing,
   testOf,
 } from "./scan.ts";
+import type { Passing } from "./sweep.ts";
 
 /**
  * Records that are read in one piece: at most a millisecond
@@ -77,8 +78,8 @@ export class PeopleSelection {
     // By one filter nobody is looked at: it is known how many have each value.
     if (plan.tests.length === 1 && !plan.among) return plan.fewest;
     let count = 0;
-    await this.#pass(plan, (_, places) => {
-      count += places.length;
+    await this.#pass(plan, (_, some) => {
+      count += some.count;
     });
     return count;
   }
@@ -86,7 +87,7 @@ export class PeopleSelection {
   async segment(conditions: readonly Condition[]): Promise<SegmentPositions> {
     const segment = new ChunkedSegment();
     const plan = await this.#plan(conditions);
-    if (plan) await this.#pass(plan, (chunk, places) => segment.add(chunk, places));
+    if (plan) await this.#pass(plan, (chunk, some) => segment.add(chunk, some));
     return segment;
   }
 
@@ -108,7 +109,7 @@ export class PeopleSelection {
 
     const sums = new Uint32Array(size);
 
-    const add = (_: number, places: Uint16Array, codes?: Codes): void => {
+    const add = (_: number, { places }: Passing, codes?: Codes): void => {
       for (let index = 0; index < places.length; index++) {
         const code = codes?.[places[index] ?? 0] ?? size;
         sums[code] = (sums[code] ?? 0) + 1;
@@ -196,7 +197,7 @@ export class PeopleSelection {
    */
   async #pass(
     { among, tests }: Plan,
-    take: (chunk: number, places: Uint16Array, codes?: Codes) => void,
+    take: (chunk: number, some: Passing, codes?: Codes) => void,
     { beside, limitMs = this.#options.limitMs }: PassOptions = {},
   ): Promise<void> {
     const { monotonic } = this.#options;
@@ -225,8 +226,8 @@ export class PeopleSelection {
       for (const test of wanted) open.push({ test, own: await test.column.own(chunk) });
       const aside = await beside?.own(chunk);
 
-      const places = passing(open, chunk, Math.min(PEOPLE_A_CHUNK, people - first), some);
-      take(chunk, places, aside?.codes);
+      const found = passing(open, chunk, Math.min(PEOPLE_A_CHUNK, people - first), some);
+      take(chunk, found, aside?.codes);
     }
   }
 }

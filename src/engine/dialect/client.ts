@@ -108,6 +108,12 @@ function underIds(ids: readonly string[], rows: readonly JsonRecord[]): readonly
   return isTold ? rows.map((row) => (row === strays[0] ? { ...row, id: missing } : row)) : rows;
 }
 
+/** The first page of a call that counts. */
+interface Counting {
+  readonly call: VendorCall;
+  readonly rows: number;
+}
+
 interface How {
   readonly paid: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -178,7 +184,7 @@ class DialectClient implements VendorClient {
     if (counting === undefined || counting.price > 0n) throw this.#uncounted(counting?.price);
 
     const { call, rows } = counting;
-    await this.#requireHeeded(Object.keys(filters), call, rows, signal);
+    await this.#requireHeeded(Object.keys(filters), counting, signal);
     const reply = await this.#ask(call, expressions, rows, signal);
     const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
     const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
@@ -196,13 +202,15 @@ class DialectClient implements VendorClient {
     if (counting === undefined || counting.price > 0n) return undefined;
 
     const keys = Object.keys(this.#file.filters);
-    await this.#requireHeeded(keys, counting.call, counting.rows, signal);
+    await this.#requireHeeded(keys, counting, signal);
     const isTried = (key: string): boolean => this.#heeded.has(key);
     const words = wordsIn(this.#file);
     const unknown: string[] = [];
-    for (const each of words)
-      if (!(await this.#findsAnybody(each, counting, signal)))
-        unknown.push(`${each.key} "${each.word}"`);
+    // A word that the vendor spells otherwise finds nobody, and says nothing.
+    for (const { key, word } of words) {
+      const asked = expressionsOf(this.#file, { [key]: [word] });
+      if ((await this.#found(asked, counting, signal)) === 0) unknown.push(`${key} "${word}"`);
+    }
     return {
       nobody: keys.filter(isTried),
       untried: keys.filter((key) => !isTried(key)),
@@ -211,15 +219,16 @@ class DialectClient implements VendorClient {
     };
   }
 
-  /** The control: a word that the vendor spells otherwise finds nobody, and says nothing. */
-  async #findsAnybody(
-    { key, word }: ReturnType<typeof wordsIn>[number],
-    { call, rows }: NonNullable<ReturnType<typeof pricedCounting>>,
+  /** How many are found, for nothing; undefined: somebody, and it is not told how many. */
+  async #found(
+    filters: readonly unknown[],
+    { call, rows }: Counting,
     signal: AbortSignal | undefined,
-  ): Promise<boolean> {
-    const reply = await this.#ask(call, expressionsOf(this.#file, { [key]: [word] }), rows, signal);
-    if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
-    return reply.is === "ok" && totalIn(reply, call) !== 0;
+  ): Promise<number | undefined> {
+    const reply = await this.#ask(call, filters, rows, signal);
+    if (reply.is === "none" || reply.is === "refused") return 0;
+    if (reply.is !== "ok") throw this.#failure(reply, call);
+    return totalIn(reply, call);
   }
 
   /**
@@ -228,8 +237,7 @@ class DialectClient implements VendorClient {
    */
   async #requireHeeded(
     keys: readonly string[],
-    call: VendorCall,
-    rows: number,
+    counting: Counting,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const seen: string[] = [];
@@ -238,10 +246,7 @@ class DialectClient implements VendorClient {
         const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
         if (nobody === undefined) continue;
 
-        const reply = await this.#ask(call, [nobody], rows, signal);
-        if (!["ok", "none", "refused"].includes(reply.is)) throw this.#failure(reply, call);
-
-        const count = reply.is === "ok" ? (totalIn(reply, call) ?? 0) : 0;
+        const count = (await this.#found([nobody], counting, signal)) ?? 0;
         if (count > 0) throw this.#passesOver(key, "counts", count);
         seen.push(key);
       }
@@ -464,7 +469,8 @@ class DialectClient implements VendorClient {
 
     const { search } = this.#file.calls;
     const depth = search.pages?.depth ?? Number.POSITIVE_INFINITY;
-    await this.#requireHeeded(Object.keys(filters), search, idRows, signal);
+    const counting = { call: search, rows: idRows };
+    await this.#requireHeeded(Object.keys(filters), counting, signal);
     const { ids, total = 0, ...found } = await this.#find(filters, next, idRows, signal);
     if (total > depth)
       throw usageError(
@@ -484,7 +490,7 @@ class DialectClient implements VendorClient {
     signal: AbortSignal | undefined,
   ): Promise<Found & Pick<IdsView, "meta" | "total">> {
     const { search } = this.#file.calls;
-    const { pages, reply: places = {} } = search;
+    const { pages, reply: places } = search;
     const isByCursor = pages?.by === "cursor";
     const at = next === undefined ? 0 : Number(next);
     const place = isByCursor ? { cursor: next } : { page: firstOf(search) + at / rows, offset: at };
@@ -492,7 +498,7 @@ class DialectClient implements VendorClient {
     const reply = await this.#send(search, values, { paid: false, signal });
     if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, search);
 
-    const list = reply.is === "none" ? [] : placed(places.rows ?? "", reply.told);
+    const list = reply.is === "none" ? [] : placed(places.rows, reply.told);
     if (!Array.isArray(list))
       throw notAsDeclared(this.#file, reply, { place: places.rows, is: "a list of ids" });
     const of = (item: JsonValue): JsonValue | undefined =>
@@ -564,7 +570,7 @@ class DialectClient implements VendorClient {
     const stray = strayIn(this.#file, filters, rows);
     if (stray !== undefined) this.#tell([stray.field], false);
     const forNobody =
-      asked === 0 && charged > declared && dearNobody(this.#file, charged, declared);
+      asked === 0 && charged > declared && dear(this.#file, charged, declared, "brought nobody");
     return {
       ...facts,
       body: envelope(texts ?? textOf(rows), charged, balance, stop && reply.told.body),
@@ -583,14 +589,25 @@ class DialectClient implements VendorClient {
     this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
   }
 
-  /** Whether one paid call went out since the balance was told, with no other under way. */
-  get #isAlone(): boolean {
-    return this.#flying === 0 && this.#begun === this.#toldAt + 1;
+  /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
+  #seeFree(call: VendorCall, { told }: VendorReply): void {
+    const balance = amountAt(call.reply?.balance, told);
+    // Who has no price in the file only tells: a balance may have fallen for others.
+    const fell = call.price === undefined ? ZERO : this.#fellBy(balance, 0);
+    const charged = amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
+    this.#see(balance);
+    if (charged > 0n) throw dear(this.#file, charged, ZERO, "sells nobody");
+  }
+
+  /** Whether so many paid calls went out since the balance was told, and none is under way. */
+  #isAlone(calls = 1): boolean {
+    return this.#flying === 0 && this.#begun === this.#toldAt + calls;
   }
 
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(balance: Credits | undefined): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || !this.#isAlone) return undefined;
+  #fellBy(balance: Credits | undefined, calls = 1): Credits | undefined {
+    if (balance === undefined || this.#balance === undefined || !this.#isAlone(calls))
+      return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
   }
@@ -602,7 +619,7 @@ class DialectClient implements VendorClient {
   async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
     const before = this.#balance;
     const { account } = this.#file.calls;
-    const isAlone = inReply === undefined && this.#isAlone && declared > 0n;
+    const isAlone = inReply === undefined && this.#isAlone() && declared > 0n;
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
@@ -690,7 +707,7 @@ class DialectClient implements VendorClient {
     try {
       const reply = meantBy(this.#file, await this.#calls.send(request));
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
-      if (!paid) this.#see(amountAt(call.reply?.balance, reply.told));
+      if (!paid) this.#seeFree(call, reply);
       else if (reply.is !== "ok") this.#balance = undefined;
       return reply;
     } catch (error) {
@@ -772,14 +789,14 @@ function envelope(
   ]);
 }
 
-const dearNobody = ({ name }: DialectFile, charged: Credits, declared: Credits): CliError =>
+const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: string): CliError =>
   new CliError({
     code: "price_moved",
     category: "incomplete",
     message:
-      `${name} charged ${creditsText(charged)} for a call that brought nobody, ` +
+      `${name} charged ${creditsText(charged)} for a call that ${does}, ` +
       `which by its file costs ${creditsText(declared)}`,
-    hint: `"none" of the price says in the file what nobody costs`,
+    hint: `"price" says in the file what a call costs, and "none" of it what nobody costs`,
   });
 
 const strange = (

@@ -64,7 +64,8 @@ function spansFrom(bytes: Buffer, list: number): Items | undefined {
   return { spans, end: at + 1 };
 }
 
-const LINE_BREAK = 0x0a;
+/** As many bytes as a letter of ours takes at most. */
+const UTF8_BYTES = 3;
 
 /** Rows of the contract, each with the vendor's own as it came: copied, and not written anew. */
 export function withVendors(
@@ -72,20 +73,16 @@ export function withVendors(
   body: Buffer,
   spans: readonly Span[],
 ): Buffer {
-  // No JSON that we write holds a line break: one parts a row from the next.
   const fields = rows.map((row) => stringifyExact({ ...row, vendor: 0 }).slice(0, -2));
-  const told = Buffer.from(`${fields.join("\n")}\n`);
-  const size = spans.reduce((sum, [start, end]) => sum + end - start + 1, told.length);
+  const size = fields.reduce((sum, { length }) => sum + UTF8_BYTES * length + 2, body.length);
 
   const out = Buffer.allocUnsafe(size);
-  let [at, from] = [0, 0];
-  for (const [start, end] of spans) {
-    const to = told.indexOf(LINE_BREAK, from);
-    at += told.copy(out, at, from, to);
+  let at = 0;
+  for (const [index, [start, end]] of spans.entries()) {
+    at += out.write(fields[index] ?? "", at);
     at += body.copy(out, at, start, end);
     out[at++] = CLOSE_OBJECT;
     out[at++] = COMMA;
-    from = to + 1;
   }
   return out.subarray(0, Math.max(0, at - 1));
 }

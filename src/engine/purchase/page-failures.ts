@@ -111,6 +111,13 @@ export const cursorTooLong = (length: number): CliError =>
     `the service's cursor of the next page has ${grouped(length)} characters: it cannot be kept`,
   );
 
+export const cursorAgain = (rows: number): CliError =>
+  incomplete(
+    "cursor_again",
+    `the service's cursor of what follows ${counted(rows, "row")} led to an earlier page before: ` +
+      "that page would be paid for again",
+  );
+
 export const CURSOR_GONE = "cursor_gone";
 
 export const cursorGone = (rows: number, answer: string): CliError =>

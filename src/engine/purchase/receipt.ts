@@ -77,6 +77,7 @@ export function buildReceipt(input: ReceiptInput, shortfall: Sentence | null): R
     unread: state.unread,
     reused: state.owned,
     paid_again: input.again ?? null,
+    owned_elsewhere: [...(quote.share?.elsewhere ?? [])],
     misses: state.misses,
     unit_cost: creditsToNumber(outcome.price),
     unit_rows: quote.parcel ?? 1,

@@ -113,6 +113,10 @@ export class Remaining {
   readonly #states = new Map<number, TargetState>();
   readonly #begun = new Set<number>();
   readonly #cursors = new Map<string, string>();
+  /** Where each of them led to first. */
+  readonly #led = new Map<string, number>();
+  /** Whether a page led where an earlier one did: what lies there would be paid for again. */
+  isLedBack = false;
   #nextTarget = 0;
   #lastTarget = -1;
   #largest = 0;
@@ -224,6 +228,13 @@ export class Remaining {
     return offset >= this.#stateOf(target).end;
   }
 
+  #lead(target: number, end: number, cursor: string): void {
+    this.#cursors.set(`${target}:${end}`, cursor);
+    const name = `${target}:${cursor}`;
+    if (!this.#led.has(name)) this.#led.set(name, end);
+    else if (this.#led.get(name) !== end) this.isLedBack = true;
+  }
+
   /**
    * What a settled page teaches. A short page is the last only where that is said
    * (docs/explanation/complete.md).
@@ -255,7 +266,7 @@ export class Remaining {
     else if (total !== undefined && (this.#source.trusted || total >= least))
       this.#tell(target, total);
 
-    if (typeof next === "string") this.#cursors.set(`${target}:${end}`, next);
+    if (typeof next === "string") this.#lead(target, end, next);
 
     const expected = this.#expected(target);
     const more =

@@ -25,6 +25,7 @@ import type { Budget } from "./budget.ts";
 import type { Flight, Flown, FreeBalance } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import {
+  cursorAgain,
   cursorTooLong,
   datasetMoved,
   drawnShort,
@@ -295,7 +296,10 @@ export class Settlement {
 
     const { remaining } = this.#parts;
     const before = remaining.paging;
-    remaining.learn(intent, { ...settled, rows: placesOf(settled) });
+    const rows = placesOf(settled);
+    remaining.learn(intent, { ...settled, rows });
+    if (remaining.isLedBack && remaining.somethingLeft)
+      this.#parts.flight.stop(cursorAgain(intent.offset + rows));
     if (remaining.paging !== before && remaining.somethingLeft)
       this.#sayOnce(
         `${say`the service gave a cursor to the next page, and nobody said how it pages: this run goes

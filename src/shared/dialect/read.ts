@@ -1,9 +1,9 @@
 // Tested by test/unit/shared/dialect/read.test.ts.
 import type { AnyNode } from "@humanwhocodes/momoa";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { aside, nearest } from "../contract/suggest.ts";
 import { counted, echo } from "../contract/text.ts";
-import { FILTER_KEYS } from "../contract/vocabulary.ts";
+import { FILTER_KEYS, RANGE_KEYS } from "../contract/vocabulary.ts";
 import {
   type DocumentProblem,
   documentMembers,
@@ -70,7 +70,9 @@ interface Schema extends JsonSchema {
   readonly maximum?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly minLength?: number;
   readonly pattern?: string;
+  readonly format?: "date";
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -133,7 +135,11 @@ function branchOf(schema: Schema, node: AnyNode): Schema | undefined {
   const fitting = schema.anyOf.filter((each) => accepts(each, node));
   if (fitting.length < 2 || !isObjectNode(node)) return fitting[0];
   const keys = documentMembers(node, "", []).map(({ key }) => key);
-  return fitting.find(({ required = [] }) => required.every((key) => keys.includes(key)));
+  const isNamed = (key: string): boolean => keys.includes(key);
+  return (
+    fitting.find(({ required = [] }) => required.every(isNamed)) ??
+    fitting.find(({ required = [] }) => required.some(isNamed))
+  );
 }
 
 function valueProblem(schema: Schema, node: AnyNode): string | undefined {
@@ -151,6 +157,9 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
   const isWithin = Number(value) >= minimum && Number(value) <= maximum;
   if (schema.type === "integer" && !(Number.isSafeInteger(value) && isWithin))
     return `is a whole number${bounds}, not ${echo(value)}`;
+  if (schema.minLength !== undefined && value === "") return "is empty";
+  if (schema.format === "date" && !isDay(String(value)))
+    return `is a day, as 2026-11-28 is, not "${echo(value)}"`;
   if (pattern !== undefined && !new RegExp(pattern).test(String(value)))
     return `is not "${echo(value)}": it is as ${pattern} says`;
   if (node.type !== "Array") return undefined;
@@ -160,12 +169,15 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
     : undefined;
 }
 
+const isDay = (text: string): boolean =>
+  new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
+
 interface Fault {
   readonly path: Path;
   readonly message: string;
 }
 
-const PAGING = ["filters", "rows", "page", "offset", "cursor", "exclude"];
+const PAGING = ["filters", "rows", "page", "offset", "cursor"];
 const COMPANY_HOLES = ["domain", "company_network_url", "name", "id"];
 /** What parts of a call fill, by the name of the call. */
 const HOLES: Readonly<Record<string, readonly string[]>> = {
@@ -178,101 +190,170 @@ const HOLES: Readonly<Record<string, readonly string[]>> = {
   key: [],
 };
 
-/** What no shape can say: names that nothing has, holes that nothing fills, missing prices. */
+/**
+ * What no shape can say: names that nothing has, holes that nothing fills, what would be passed
+ * over.
+ */
 function problemsOf(file: DialectFile): Fault[] {
   const faults: Fault[] = [];
   const add = (path: Path, message: string): void => void faults.push({ path, message });
 
-  if (!Object.values(file.headers).some((value) => value.includes("{key}")))
-    add(["headers"], "no header holds {key}, so nothing would say whose call it is");
-  for (const [key, filter] of Object.entries(file.filters)) checkFilter(file, key, filter, add);
-  for (const [index, { of, ...filter }] of (file.together ?? []).entries()) {
-    const path = ["together", index];
-    for (const key of of) if (!isFilterKey(key)) add([...path, "of"], unknownFilter(key));
-    checkValued(file, filter, path, [...of, "value", "values", "each"], add);
-    const left = of.filter((key, at) => of.indexOf(key) < at || !holesOf(filter.as).includes(key));
-    for (const key of left)
-      add([...path, "as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
-    const lonely = of.map((key) => file.filters[key]?.alone).filter((name) => name !== undefined);
-    if (new Set(lonely).size < lonely.length && filter.alone === undefined)
-      add(
-        [...path, "of"],
-        `${of.join(" and ")} share one field, so together they need "alone" too`,
-      );
-  }
-
-  if (file.or !== undefined && !holesOf(file.or).includes("each")) add(["or"], nothingAsks("each"));
-  checkHeaders(file.headers, ["headers"], add);
+  checkFilters(file, add);
+  for (const index of (file.together ?? []).keys())
+    checkTogether(file, index, under(add, "together", index));
+  if (file.or !== undefined) checkAsked(file.or, ["each"], ["each"], under(add, "or"));
+  checkHeaders(file.headers, under(add, "headers"));
   checkWords(file, add);
   checkMeans(file, add);
   checkCalls(file, add);
   const { company } = file.calls;
-  const path = ["calls", "company", "record"];
-  checkRecord(file, { record: file.record, fields: PERSON_FIELDS, path: ["record"] }, add);
-  if (company?.record !== undefined)
-    checkRecord(file, { record: company.record, fields: COMPANY_FIELDS, path }, add);
+  checkRecord(file, file.record, PERSON_FIELDS, under(add, "record"));
+  if (company !== undefined)
+    checkRecord(file, company.record, COMPANY_FIELDS, under(add, "calls", "company", "record"));
   return faults;
 }
 
 type Add = (path: Path, message: string) => void;
 
+const under =
+  (add: Add, ...to: Path): Add =>
+  (path, message) =>
+    add([...to, ...path], message);
+
 const isFilterKey = (key: string): boolean => (FILTER_KEYS as readonly string[]).includes(key);
+const isRange = (key: string): boolean => (RANGE_KEYS as readonly string[]).includes(key);
 const unknownFilter = (key: string): string =>
   `the contract has no filter "${echo(key)}"${aside(nearest(key, FILTER_KEYS), '"')}`;
 
-function checkFilter(
-  file: DialectFile,
-  key: string,
-  filter: DialectFile["filters"][string],
-  add: Add,
-): void {
-  const path = ["filters", key];
-  if (!isFilterKey(key)) add(path, unknownFilter(key));
-  checkValued(file, filter, path, ["value", "values", "each", "slug"], add);
+function checkFilters(file: DialectFile, add: Add): void {
+  const { calls, filters } = file;
+  if (Object.keys(filters).length === 0) add(["filters"], "nobody could be asked for");
+  const isSpread = spreadIn(calls.search.body ?? calls.search.query).includes("@filters");
+  const fields = new Map<string, string>();
+  for (const [key, filter] of Object.entries(filters)) {
+    const tell = under(add, "filters", key);
+    const { alone, any, as, case: letters, one, words } = filter;
+    if (!isFilterKey(key)) tell([], unknownFilter(key));
+    if (isRange(key) && (as ?? letters ?? words) !== undefined)
+      tell([], 'a number has no "words", no "case" and no form');
+    if (words !== undefined && (as ?? letters) !== undefined)
+      tell([], 'beside "words" nothing heeds "as" or "case"');
+    checkValued(file, filter, ["value", ...(key.endsWith("_url") ? ["slug"] : [])], tell);
+
+    for (const field of isSpread ? placesOf(any ?? one) : []) {
+      const other = fields.get(field) ?? key;
+      fields.set(field, other);
+      if (other !== key && (alone === undefined || alone !== filters[other]?.alone))
+        tell([], `${other} stands at the same place: they share one field, and need "alone" too`);
+    }
+  }
 }
 
+/** Where the holes of a template stand. */
+const placesOf = (template: unknown, at = ""): string[] =>
+  typeof template !== "object" || template === null
+    ? holesOf(template).map(() => at)
+    : Object.entries(template).flatMap(([name, inner]) => placesOf(inner, `${at}.${name}`));
+
+/** What is spread into the objects of a template. */
+const spreadIn = (template: unknown): unknown[] =>
+  typeof template !== "object" || template === null
+    ? []
+    : Object.entries(template).flatMap(([name, inner]) =>
+        name === "*" ? [inner] : spreadIn(inner),
+      );
+
+function checkTogether(file: DialectFile, index: number, add: Add): void {
+  const { together = [], words = {} } = file;
+  const [{ of, ...filter } = { of: [], as: "" }, ...others] = together
+    .slice(0, index + 1)
+    .reverse();
+  for (const key of of) {
+    if (!isFilterKey(key)) add(["of"], unknownFilter(key));
+    if (isRange(key)) add(["of"], `${key} is a number, and no part of a text`);
+  }
+  checkValued(file, filter, of, add);
+  const left = of.filter((key, at) => of.indexOf(key) < at || !holesOf(filter.as).includes(key));
+  for (const key of left) add(["as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
+  for (const [, table = ""] of filter.as.matchAll(/:([a-z_]+)\}/g))
+    if (!Object.hasOwn(words, table)) add(["as"], noList(table));
+
+  const isTwice = others.some((each) => `${[...each.of].sort()}` === `${[...of].sort()}`);
+  if (isTwice) add(["of"], "these keys are made one field by an earlier one");
+  const lonely = of.map((key) => file.filters[key]?.alone).filter((name) => name !== undefined);
+  if (new Set(lonely).size < lonely.length && filter.alone === undefined)
+    add(["of"], `${of.join(" and ")} share one field, so together they need "alone" too`);
+}
+
+const noList = (name: string): string => `"words" has no list "${echo(name)}"`;
+
+/** @param forms what may stand in `as` */
 function checkValued(
   { words = {} }: DialectFile,
-  filter: Omit<DialectFile["filters"][string], "parts">,
-  path: Path,
-  holes: readonly string[],
+  { any, as, one, words: table }: Omit<DialectFile["filters"][string], "parts">,
+  forms: readonly string[],
   add: Add,
 ): void {
-  if (filter.one === undefined && filter.any === undefined)
-    add(path, 'it has neither "one" nor "any": nothing would be sent for it');
-  if (filter.words !== undefined && !Object.hasOwn(words, filter.words))
-    add([...path, "words"], `"words" has no list "${echo(filter.words)}"`);
+  if (one === undefined && any === undefined)
+    add([], 'it has neither "one" nor "any": nothing would be sent for it');
+  if (table !== undefined && !Object.hasOwn(words, table)) add(["words"], noList(table));
 
-  for (const part of ["one", "any", "as"] as const)
-    checkHoles(filter[part], holes, [...path, part], add);
-  for (const [part, hole] of [
-    ["one", "value"],
-    ["any", "values"],
-  ] as const)
-    if (filter[part] !== undefined && !holesOf(filter[part]).includes(hole))
-      add([...path, part], nothingAsks(hole));
-  if (filter.as !== undefined && holesOf(filter.as).length === 0)
-    add([...path, "as"], nothingAsks("value"));
+  if (one !== undefined) checkAsked(one, ["value"], ["value"], under(add, "one"));
+  if (any !== undefined) checkAsked(any, ["values"], ["values"], under(add, "any"));
+  if (as !== undefined) checkAsked(as, forms, forms, under(add, "as"));
 }
 
-/** What is sent would be the same, whoever is asked for. */
-const nothingAsks = (hole: string): string =>
-  `nothing holds "@${hole}": the same would be sent, whatever is asked for`;
+/** @param needed one of these holes, else the same would be sent, whatever is asked for */
+function checkAsked(
+  template: unknown,
+  known: readonly string[],
+  needed: readonly string[],
+  add: Add,
+): void {
+  const holes = holesOf(template);
+  const hole = holes.find((name) => !known.includes(name));
+  if (hole !== undefined)
+    add([], `nothing fills "${echo(hole)}" here; there is: ${known.join(", ") || "nothing"}`);
+  if (needed.length > 0 && !needed.some((name) => holes.includes(name)))
+    add(
+      [],
+      `nothing holds "@${needed.join('" or "@')}": the same would be sent, whatever is asked for`,
+    );
+}
 
 const TOKEN = /^[!#$%&'*+.^`|~\w-]+$/;
 const OF_THE_WIRE = /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect)$/i;
 
-function checkHeaders(headers: Readonly<Record<string, string>>, path: Path, add: Add): void {
-  for (const [name, value] of Object.entries(headers))
+/** All that a call sends. */
+function checkHeaders(headers: Readonly<Record<string, string>>, add: Add): void {
+  const names = Object.keys(headers).map((name) => name.toLowerCase());
+  for (const [index, [name, value]] of Object.entries(headers).entries()) {
     if (!TOKEN.test(name) || OF_THE_WIRE.test(name) || !/^[\x20-\x7e]*$/.test(value))
-      add([...path, name], `"${echo(name)}: ${echo(value)}" is no header that a file can send`);
+      add([name], `"${echo(name)}: ${echo(value)}" is no header that a file can send`);
+    if (names.indexOf(names[index] ?? "") < index) add([name], "it stands there already");
+    checkAsked(value, ["key"], [], under(add, name));
+  }
+  if (!Object.values(headers).some((value) => value.includes("{key}")))
+    add([], "no header holds {key}, so nothing would say whose call it is");
 }
 
-function checkWords({ words = {} }: DialectFile, add: Add): void {
-  for (const [name, table] of Object.entries(words))
-    for (const [word, theirs] of Object.entries(table))
+function checkWords({ calls, filters, record, together = [], words = {} }: DialectFile, add: Add) {
+  const from = [...Object.values(record), ...Object.values(calls.company?.record ?? {})];
+  const named = [...Object.values(filters), ...together, ...from].flatMap((each) =>
+    typeof each === "string" ? [] : [each.words, "as" in each ? each.as : undefined],
+  );
+  for (const [name, table] of Object.entries(words)) {
+    if (!named.some((each) => each === name || each?.includes(`:${name}}`)))
+      add(["words", name], "no filter and no record names this list");
+    const own = Object.keys(table).map((word) => word.toLowerCase());
+    if (own.length === 0) add(["words", name], "it has no word");
+    for (const [index, [word, theirs]] of Object.entries(table).entries()) {
       if ((typeof theirs === "boolean") !== (word === "open"))
         add(["words", name, word], `"open" is true or false, and every other word a text or null`);
+      if (own.indexOf(own[index] ?? "") < index)
+        add(["words", name, word], "it is the word before it in other letters");
+    }
+  }
 }
 
 function checkMeans({ means }: DialectFile, add: Add): void {
@@ -283,13 +364,15 @@ function checkMeans({ means }: DialectFile, add: Add): void {
     if ((at === undefined) !== (rest.equals === undefined))
       add(path, '"at" and "equals" are there together, or neither is');
     if (at !== undefined && !isPlace(at)) add([...path, "at"], `"${echo(at)}" names no place`);
+    const all = (given: typeof status): readonly number[] => [given ?? []].flat();
+    const earlier = means.slice(0, index).find((each) => {
+      const isSame = each.text === text && each.at === at && each.equals === rest.equals;
+      const isAny = each.text === undefined && each.at === undefined;
+      return (isSame || isAny) && all(status).every((one) => all(each.status).includes(one));
+    });
+    if (earlier !== undefined && status !== undefined)
+      add(path, `no reply comes to it: an earlier one says "${earlier.is}" of all that it fits`);
   }
-}
-
-function checkHoles(template: unknown, known: readonly string[], path: Path, add: Add): void {
-  const hole = holesOf(template).find((name) => !known.includes(name));
-  if (hole !== undefined)
-    add(path, `nothing fills "${echo(hole)}" here; there is: ${known.join(", ") || "nothing"}`);
 }
 
 /** Of each list one hole has to be in a call: else it would be the same whatever is asked for. */
@@ -300,52 +383,67 @@ function neededIn(name: string, { most = 1, pages }: VendorCall): readonly (read
   return [["filters"], [pages?.by ?? "filters"], [least === largest ? "filters" : "rows"]];
 }
 
-const PLACES: Readonly<Record<string, keyof NonNullable<VendorCall["reply"]>>> = {
-  search: "rows",
-  count: "total",
-  account: "balance",
-};
-
 function checkCalls(file: DialectFile, add: Add): void {
   const { calls } = file;
-  for (const [name, call] of Object.entries(calls)) {
-    const path = ["calls", name];
-    if (call === undefined || "use" in call) continue;
-    const { method, path: address, query, body, price, pages, reply = {}, headers = {} } = call;
-    const holes = holesOf([address, query, body]);
-    checkHoles([address, query, body], HOLES[name] ?? [], path, add);
-    checkHeaders(headers, [...path, "headers"], add);
-    for (const some of neededIn(name, call))
-      if (some.length > 0 && !some.some((hole) => holes.includes(hole)))
-        add(path, nothingAsks(some.join('" or "@')));
+  for (const [name, call] of Object.entries(calls))
+    if (call !== undefined && !("use" in call)) {
+      const tell = under(add, "calls", name);
+      checkRequest(file, name, call, tell);
+      checkReply(call, tell);
+    }
 
-    const place = PLACES[name];
-    if (place !== undefined && reply[place] === undefined)
-      add([...path, "reply"], `"reply" does not say where "${place}" stands`);
-    if (method === "GET" && body !== undefined) add([...path, "body"], "a GET has no body");
-    const { per = "row", rows } = price ?? {};
-    const isBought = name === "search" || name === "read";
-    if (isBought && (per === "call" || (per === "match" && name === "search")))
-      add([...path, "price", "per"], "people cost by row, request or started");
-    if ((per === "started") !== (rows !== undefined))
-      add([...path, "price"], '"started" and "rows", how many it begins, are there together');
-    const [least = 1, most = 1] = pages?.size ?? [];
-    if (least > most) add([...path, "pages", "size"], "the least comes first, then the most");
-
-    const isFree = name === "account" || name === "key" || name === "identify";
-    if (price === undefined && !isFree) add(path, `"${name}" has no "price": nothing is guessed`);
-    if (pages?.by === "cursor" && reply.next === undefined)
-      add([...path, "pages"], 'pages by cursor need "next" in "reply"');
-    if (name === "search" && pages === undefined) add(path, '"search" has no "pages"');
-    for (const [member, place] of Object.entries(reply))
-      if (!isPlace(place)) add([...path, "reply", member], `"${echo(place)}" names no place`);
-  }
-
-  if (calls.search.gives === "ids" && calls.read === undefined)
+  const { read, search } = calls;
+  if (search.gives === "ids" && read === undefined)
     add(["calls", "search"], 'a search that gives ids needs a call "read" that gives people');
-  if (calls.search.gives !== "ids" && calls.read !== undefined)
+  if (search.gives !== "ids" && read !== undefined)
     add(["calls", "read"], 'people are read by ids of a search that "gives": "ids", and none does');
+  const { credits, least = "0", none = "0" } = search.price;
+  if (search.gives === "ids" && [credits, least, none].some((amount) => Number(amount) > 0))
+    add(["calls", "search", "price"], "ids are found for nothing: only what is read is booked");
+  if (search.gives !== "ids" && search.reply.id !== undefined)
+    add(["calls", "search", "reply", "id"], 'only a search that "gives" ids has them there');
+  if (read !== undefined && (read.reply.rows === undefined) === (read.reply.row === undefined))
+    add(["calls", "read", "reply"], 'people stand at "rows", or one of them at "row"');
+  if ((read?.most ?? 1) > 1 && read?.reply.rows === undefined)
+    add(["calls", "read", "reply"], 'several in one call stand at "rows"');
+  if (read?.each !== undefined)
+    checkAsked(read.each, ["id"], ["id"], under(add, "calls", "read", "each"));
   checkCounting(file, add);
+}
+
+function checkRequest(file: DialectFile, name: string, call: VendorCall, add: Add): void {
+  const { method, path: address, query = {}, body, headers } = call;
+  const template = [address, query, body];
+  for (const needed of [[], ...neededIn(name, call)])
+    checkAsked(template, HOLES[name] ?? [], needed, add);
+  if (headers !== undefined) checkHeaders({ ...file.headers, ...headers }, under(add, "headers"));
+  if (method === "GET" && body !== undefined) add(["body"], "a GET has no body");
+  if (spreadIn(template).some((spread) => typeof spread === "string" && spread !== "@filters"))
+    add([], 'only "@filters" is spread by "*"');
+  for (const [member, value] of Object.entries(query))
+    if (typeof value === "object" && !Array.isArray(value))
+      add(["query", member], "a query holds texts, numbers and lists of them");
+}
+
+function checkReply({ pages, price, reply = {} }: VendorCall, add: Add): void {
+  if (price !== undefined && (price.per === "started") !== (price.rows !== undefined))
+    add(["price"], '"started" and "rows", how many it begins, are there together');
+  for (const [index, [member, place]] of Object.entries(reply).entries()) {
+    const isOfRows = member === "rows" || member === "row";
+    if (!isPlace(place) || (isOfRows && place.includes("header:")))
+      add(["reply", member], `"${echo(place)}" names no place`);
+    if (Object.values(reply).indexOf(place) < index)
+      add(["reply", member], "another stands there already");
+  }
+  if (pages === undefined) return;
+
+  const { by, end = [], one_size, size } = pages;
+  const [least = 1, most = 1] = size;
+  if (least > most) add(["pages", "size"], "the least comes first, then the most");
+  if ((by === "cursor") !== (reply.next !== undefined))
+    add(["pages"], 'pages by cursor need "next" in "reply", and no others have it');
+  if (by !== "cursor" && (one_size === true || end.includes("no next")))
+    add(["pages"], '"one_size" and "no next" are said of cursors');
 }
 
 function checkCounting(file: DialectFile, add: Add): void {
@@ -359,25 +457,21 @@ function checkCounting(file: DialectFile, add: Add): void {
     add(["calls", "count", "rows"], `a page of a search has ${least} to ${most} rows`);
 }
 
-interface Mapped {
-  readonly record: DialectFile["record"];
-  readonly fields: readonly string[];
-  readonly path: Path;
-}
-
 function checkRecord(
   { words = {} }: DialectFile,
-  { record, fields, path }: Mapped,
+  record: DialectFile["record"],
+  fields: readonly string[],
   add: Add,
 ): void {
   for (const [field, from] of Object.entries(record)) {
     if (!fields.includes(field))
-      add([...path, field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
+      add([field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
     const { at, words: list } = typeof from === "string" ? { at: from, words: undefined } : from;
-    if (!isPlace(at) || at.includes("header:"))
-      add([...path, field], `"${echo(at)}" names no place in a row`);
-    if (list !== undefined && !Object.hasOwn(words, list))
-      add([...path, field], `"words" has no list "${echo(list)}"`);
+    if (!isPlace(at) || at.includes("header:") || at.split("|").includes(""))
+      add([field], `"${echo(at)}" names no place in a row`);
+    if (list !== undefined && !Object.hasOwn(words, list)) add([field], noList(list));
+    if (typeof from !== "string" && NUMBER_FIELDS.has(field))
+      add([field], "a number has no words, and is not joined");
   }
-  if (record.id === undefined) add(path, 'the record has no "id": nobody could be told apart');
+  if (record.id === undefined) add([], 'the record has no "id": nobody could be told apart');
 }

@@ -8,6 +8,7 @@ import {
   map,
   more,
   nothing,
+  number,
   type Of,
   object,
   one,
@@ -18,9 +19,10 @@ import {
 
 /** What a file of a vendor may say: docs/reference/dialects.md. Every member of it is there. */
 
-const several = some(text, list(text, { minItems: 1 }));
+const word = more(text, { minLength: 1 });
+const several = some(word, list(word, { minItems: 1 }));
 const say = object({ say: several, wider: optional(flag) });
-const tables = map(map(some(text, list(text, { minItems: 1 }), nothing, flag, say)));
+const tables = map(map(some(word, list(word, { minItems: 1 }), nothing, flag, say)));
 const expressions = map(anything);
 
 const valued = {
@@ -35,52 +37,73 @@ const filter = object({ ...valued, as: optional(text), parts: optional(flag) });
 const together = object({ ...valued, of: list(text, { minItems: 2 }), as: text });
 
 const atLeastOne = more(integer, { minimum: 1, maximum: 1_000_000 });
-const day = more(text, { pattern: "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$" });
-const amount = more(text, { pattern: "^\\d{1,9}(\\.\\d{1,6})?$" });
-const price = object({
-  per: one("row", "request", "started", "match", "call"),
-  credits: amount,
-  rows: optional(atLeastOne),
-  none: optional(amount),
-  least: optional(amount),
-  again: optional(more(text, { pattern: "^(paid|free|free for \\d+ days)$" })),
-  read: optional(day),
-});
+const day = more(text, { format: "date" });
+const amount = more(text, { pattern: "^(0|[1-9]\\d{0,8})(\\.\\d{1,6})?$" });
+const pricedBy = <Ways extends string[]>(...ways: readonly [...Ways]) =>
+  object({
+    per: one(...ways),
+    credits: amount,
+    rows: optional(atLeastOne),
+    none: optional(amount),
+    least: optional(amount),
+    again: optional(more(text, { pattern: "^(paid|free|free for [1-9]\\d* days)$" })),
+    read: optional(day),
+  });
 
-const reply = object({
-  rows: optional(text),
-  row: optional(text),
-  id: optional(text),
-  total: optional(text),
-  next: optional(text),
-  charged: optional(text),
-  balance: optional(text),
-});
+const told = { charged: optional(text), balance: optional(text) };
 const pages = object({
   by: one("page", "offset", "cursor"),
   first: optional(more(integer, { minimum: 0, maximum: 1 })),
   size: list(atLeastOne, { minItems: 2, maxItems: 2 }),
   one_size: optional(flag),
   depth: optional(atLeastOne),
-  end: optional(list(one("short", "none", "no next"))),
+  end: optional(list(one("short", "none", "no next"), { minItems: 1 })),
 });
 
 const record = map(some(text, object({ at: text, words: optional(text), join: optional(text) })));
 const request = {
   method: one("GET", "POST"),
-  path: more(text, { pattern: "^/(?![/\\\\])[^?#]*$" }),
+  path: more(text, { pattern: '^(?!.*/\\.\\.?(/|$))/(?![/\\\\])[!-"$->@-~]*$' }),
   headers: optional(map(text)),
   query: optional(map(anything)),
   body: optional(anything),
 };
+const listed = { id: optional(text), total: optional(text), next: optional(text) };
+const search = object({
+  ...request,
+  gives: optional(one("ids")),
+  reply: object({ rows: text, ...listed, ...told }),
+  pages,
+  price: pricedBy("row", "request", "started"),
+});
+const count = object({
+  ...request,
+  reply: object({ total: text, ...told }),
+  price: pricedBy("call", "request"),
+});
+const people = { rows: optional(text), row: optional(text) };
+const read = object({
+  ...request,
+  most: optional(atLeastOne),
+  each: optional(expressions),
+  reply: object({ ...people, ...told }),
+  price: pricedBy("row", "request", "started", "match"),
+});
+const company = object({
+  ...request,
+  reply: object({ row: text, ...told }),
+  price: pricedBy("match", "call", "request", "row"),
+  record,
+});
+/** What any of the calls may say: none says all of it. */
 const call = object({
   ...request,
   gives: optional(one("ids")),
   most: optional(atLeastOne),
   each: optional(expressions),
-  reply: optional(reply),
+  reply: optional(object({ ...people, ...listed, ...told })),
   pages: optional(pages),
-  price: optional(price),
+  price: optional(pricedBy("row", "request", "started", "match", "call")),
   record: optional(record),
 });
 const counting = object({
@@ -92,33 +115,37 @@ const counting = object({
 const status = more(integer, { minimum: 100, maximum: 599 });
 const meaning = object({
   status: optional(some(status, list(status, { minItems: 1 }))),
-  text: optional(text),
+  text: optional(word),
   at: optional(text),
-  equals: optional(anything),
+  equals: optional(some(text, number, flag)),
   is: one("ok", "none", "gone", "refused", "key", "credits", "limit", "busy", "unsure"),
+});
+
+const address = more(text, {
+  pattern: "^(https://|http://(127\\.0\\.0\\.1|localhost|\\[::1\\])(:|/|$))[^\\s?#@]*$",
 });
 
 export const dialectShape = object({
   dialect: always(1),
   name: more(text, { pattern: "^[a-z0-9][a-z0-9_-]{0,63}$" }),
-  vendor: optional(text),
-  from: optional(list(object({ url: text, read: day }))),
-  called: optional(some(flag, day)),
-  base: text,
-  practice: optional(text),
+  vendor: optional(more(text, { pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]{1,100}$" })),
+  from: optional(list(object({ url: more(text, { pattern: "^https?://\\S+$" }), read: day }))),
+  called: optional(some(always(false), day)),
+  base: address,
+  practice: optional(address),
   headers: map(text),
   words: optional(tables),
   or: optional(anything),
   filters: map(filter),
   together: optional(list(together)),
   calls: object({
-    search: call,
-    count: optional(some(counting, call)),
-    read: optional(call),
-    company: optional(call),
-    identify: optional(call),
-    account: optional(call),
-    key: optional(call),
+    search,
+    count: optional(some(counting, count)),
+    read: optional(read),
+    company: optional(company),
+    identify: optional(object(request)),
+    account: optional(object({ ...request, reply: object({ balance: text }) })),
+    key: optional(object(request)),
   }),
   means: list(meaning),
   limits: optional(object({ per_minute: optional(atLeastOne) })),
@@ -129,12 +156,14 @@ export const dialectShape = object({
 /** How a vendor is asked, what it charges and what its rows mean. */
 export type DialectFile = Of<typeof dialectShape>;
 export type DialectFilter = DialectFile["filters"][string];
-export type VendorCall = NonNullable<DialectFile["calls"]["read"]>;
+export type VendorCall = Of<typeof call>;
 export type Meaning = DialectFile["means"][number]["is"];
 export type Words = NonNullable<DialectFile["words"]>[string];
 
 /** The call that counts, where it is not the search itself. */
-export const countingOf = ({ calls: { count, search } }: DialectFile) =>
+export const countingOf = ({
+  calls: { count, search },
+}: DialectFile): { readonly call: VendorCall; readonly rows: number } | undefined =>
   count === undefined
     ? undefined
     : "use" in count

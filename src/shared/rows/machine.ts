@@ -25,11 +25,25 @@ interface Code {
 /** As much of it as is used; nothing under `node --jitless`. */
 interface WebAssemblyApi {
   readonly Module: new (code: Buffer) => object;
-  readonly Instance: new (module: object) => { readonly exports: Code };
+  readonly Instance: new (module: object) => { readonly exports: object };
 }
 
-const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WebAssemblyApi };
-let compiled: object | undefined;
+const compiled = new Map<string, object>();
+
+/**
+ * A memory of its own beside code that `npm run wasm` has made, in Base64.
+ * @returns undefined where there is no WebAssembly, or not as much of it, or no room
+ */
+export function instanceOf<Exports extends object>(code: string): Exports | undefined {
+  const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WebAssemblyApi };
+  try {
+    const module = compiled.get(code) ?? new WebAssembly.Module(Buffer.from(code, "base64"));
+    compiled.set(code, module);
+    return new WebAssembly.Instance(module).exports as Exports;
+  } catch {
+    return undefined;
+  }
+}
 
 export class RowMachine {
   readonly code: Code;
@@ -52,12 +66,8 @@ export class RowMachine {
   static for(page: Buffer): RowMachine | undefined {
     const size = RowMachine.#shared?.bytes.length ?? Number.POSITIVE_INFINITY;
     if (size <= Math.max(KEPT_BYTES, page.length * 8)) return RowMachine.#shared;
-    try {
-      compiled ??= new WebAssembly.Module(Buffer.from(ROWS_CODE, "base64"));
-      RowMachine.#shared = new RowMachine(new WebAssembly.Instance(compiled).exports);
-    } catch {
-      RowMachine.#shared = undefined;
-    }
+    const code = instanceOf<Code>(CODE);
+    RowMachine.#shared = code && new RowMachine(code);
     return RowMachine.#shared;
   }
 
@@ -97,9 +107,9 @@ export class RowMachine {
 
 export const aligned = (place: number): number => (place + 15) & ~15;
 
-// Made of rows.as by `npm run wasm`.
-export const SOURCE_SHA256 = "d91b9d7b459fadb26834672fc0f215f7e543970096dc093b66e8cdeee66a38fa";
-const ROWS_CODE = `
+// Made of rows.as by `npm run wasm`, of SHA-256
+// d91b9d7b459fadb26834672fc0f215f7e543970096dc093b66e8cdeee66a38fa
+const CODE = `
 AGFzbQEAAAABNgZgAAF/YAF/AX9gAn9/AX9gB39/f39/f38Bf2AFf39/f38Bf2AOf39/f39/f39/f39/f38BfwMKCQ
 ECAAADBAAABQUDAQAABhoFfwFBAAt/AUEAC38BQQALfwFBAAt/AUEACwdEBwVmb3VuZAAGBWVuZGVkAAcEc2NhbgAE
 CnN0b3BwZWRSb3cAAg1zdG9wcGVkQ29sdW1uAAMDY3N2AAgGbWVtb3J5AgAKphYJtgMCBH8BeyAAQQFqIQADQCAA/Q

@@ -17,6 +17,11 @@ export const sample = s.object({
 
 const unitRows = s.said(s.wholeNumberShape, "how many rows `unit_cost` pays for");
 
+const elsewhere = s.said(
+  s.list(s.object({ service: s.text, people: s.wholeNumberShape })),
+  "others whom you own from another service, by the profile addresses in its records: at most",
+);
+
 export const receipt = s.object({
   run: s.text,
   command: s.one("search", "employees", "enrich"),
@@ -46,6 +51,7 @@ export const receipt = s.object({
     s.maybe(s.wholeNumberShape),
     "rows of people who were owned before; null where nobody looked",
   ),
+  owned_elsewhere: elsewhere,
   misses: s.said(s.wholeNumberShape, "companies that the service does not know"),
   unit_cost: s.creditsShape,
   unit_rows: unitRows,
@@ -106,10 +112,7 @@ export const quoteShape = s.object({
   owned: s.said(s.maybe(s.wholeNumberShape), "how many of them you own"),
   owned_exact: s.maybe(s.flag),
   owned_calls: s.maybe(s.wholeNumberShape),
-  owned_elsewhere: s.said(
-    s.list(s.object({ service: s.text, people: s.wholeNumberShape })),
-    "others whom you own from another service, by the profile addresses in its records: at most",
-  ),
+  owned_elsewhere: elsewhere,
   paid_again: s.said(s.maybe(s.wholeNumberShape), "how many of the rows to buy you own, at most"),
   look_ups: s.said(
     s.maybe(s.object({ companies: s.wholeNumberShape, credits: s.creditsShape })),

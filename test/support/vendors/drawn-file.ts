@@ -117,7 +117,11 @@ export function fileOf(draw: Draw): Record<string, unknown> {
       { status: 404, is: "gone" },
       { status: 401, is: "key" },
       { status: 429, is: "limit" },
-    ],
+      // What an earlier one says of a status is all that is said of it.
+    ].filter(
+      ({ status }, index, all) =>
+        !all.slice(0, index).some((each) => each.status === status && !("at" in each)),
+    ),
     record: Object.fromEntries(
       Object.entries(record).map(([field, at]) => {
         const list = worded[field];

@@ -52,7 +52,7 @@ test.each([
   ['"next": "next"', '"total": "n"', 'pages by cursor need "next"'],
   ['"credits": "0.5"', '"credits": "0,5"', "it is as"],
   ['"credits": "0.5"', '"credits": 0.5', "is string, not number"],
-  ['"per": "row"', '"per": "rows"', "is one of row, request, started, match, call"],
+  ['"per": "row"', '"per": "rows"', "is one of row, request, started, not"],
   ['"id": "id"', '"ident": "id"', 'no row has "ident"'],
   ['"key": "{key}"', '"key": "mine"', "no header holds {key}"],
   ['"rows": "rows"', '"rows": "a..b"', '"a..b" names no place'],
@@ -75,6 +75,23 @@ const READ = {
   reply: { row: "" },
   price: { per: "row", credits: "1" },
 };
+const COMPANY = { ...READ, path: "/company", record: { id: "id" } };
+const IDS = { ...search, gives: "ids", price: { per: "request", credits: "0" } };
+const COUNT = {
+  method: "POST",
+  path: "/count",
+  body: { "*": "@filters" },
+  reply: { total: "n" },
+  price: { per: "call", credits: "0" },
+};
+const byIds = (ids: object, read: object = {}): object => ({
+  calls: { search: { ...IDS, ...ids }, read: { ...READ, ...read } },
+});
+const STATE = { any: { s: "@values" } };
+const together = (group: object, filters: object = {}): object => ({
+  filters: { ...FILE.filters, state: STATE, country: { any: { c: "@values" } }, ...filters },
+  together: [{ of: ["state", "country"], as: "{state}, {country}", any: { p: "@values" } }, group],
+});
 const ofSearch = (change: object): object => ({ calls: { search: { ...search, ...change } } });
 const ofFilter = (filter: object): object => ({ filters: { country: filter } });
 const withCall = (calls: object): object => ({ calls: { search, ...calls } });
@@ -92,11 +109,11 @@ test.each<[object, string]>([
   [ofSearch({ path: "//other.example/search" }), "it is as"],
   [ofSearch({ path: "/search?size=5" }), "it is as"],
   [ofSearch({ method: "GET" }), "a GET has no body"],
-  [ofSearch({ reply: { next: "next" } }), 'does not say where "rows" stands'],
+  [ofSearch({ reply: { next: "next" } }), '"reply" has no "rows"'],
   [ofSearch({ price: { per: "started", credits: "1" } }), '"started" and "rows"'],
   [ofSearch({ price: { per: "row", credits: "1", rows: 25 } }), '"started" and "rows"'],
-  [ofSearch({ price: { per: "call", credits: "1" } }), "people cost by row, request"],
-  [ofSearch({ price: { per: "match", credits: "1" } }), "people cost by row, request"],
+  [ofSearch({ price: { per: "call", credits: "1" } }), "is one of row, request, started, not"],
+  [ofSearch({ price: { per: "match", credits: "1" } }), "is one of row, request, started, not"],
   [ofSearch({ price: { per: "row", credits: "1", again: "now and then" } }), "it is as"],
   [ofSearch({ headers: { Host: "other.example" } }), "is no header that a file can send"],
   [{ headers: { key: "{key}\r\nX: y" } }, "is no header that a file can send"],
@@ -129,11 +146,18 @@ test.each<[object, string]>([
     "a page of a search has 1 to 10 rows",
   ],
   [
-    withCall({ count: { ...READ, path: "/count", reply: { total: "n" } } }),
+    withCall({
+      count: {
+        ...READ,
+        path: "/count",
+        reply: { total: "n" },
+        price: { per: "call", credits: "0" },
+      },
+    }),
     'nothing holds "@filters"',
   ],
-  [withCall({ account: { method: "GET", path: "/me" } }), 'does not say where "balance" stands'],
-  [withCall({ company: { ...READ, path: "/company" } }), 'nothing holds "@domain" or'],
+  [withCall({ account: { method: "GET", path: "/me" } }), '"account" has no "reply"'],
+  [withCall({ company: COMPANY }), 'nothing holds "@domain" or'],
   [{ means: [{ is: "ok" }] }, "it fits every reply"],
   [{ means: [{ status: 200, equals: 1, is: "none" }] }, '"at" and "equals" are there together'],
   [{ means: [{ status: 999, is: "none" }] }, "a whole number of 100 to 599"],
@@ -142,6 +166,117 @@ test.each<[object, string]>([
   [{ words: { level: { vp: [] } } }, "has 0 items"],
   [{ record: { id: "id", name: "jobs[x].name" } }, "names no place in a row"],
   [{ record: { id: "id", name: "header:x-name" } }, "names no place in a row"],
+  [{ base: "http://api.mine.example" }, "it is as"],
+  [{ base: "https://user:pw@mine.example" }, "it is as"],
+  [{ base: "https://mine.example?key=1" }, "it is as"],
+  [{ practice: "sandbox" }, "it is as"],
+  [{ vendor: "a\u001b[31m" }, "it is as"],
+  [{ from: [{ url: "https://mine.example", read: "2026-02-31" }] }, "is a day, as"],
+  [{ from: [{ url: "a page", read: "2026-11-28" }] }, "it is as"],
+  [{ called: true }, "is false, not true"],
+  [{ called: "2026-11-31" }, "is a day, as"],
+  [ofSearch({ price: { ...search.price, read: "2026-13-01" } }), "is a day, as"],
+  [ofSearch({ price: { ...search.price, again: "free for 0 days" } }), "it is as"],
+  [ofSearch({ price: { per: "row", credits: "007" } }), "it is as"],
+  [{ filters: {} }, "nobody could be asked for"],
+  [
+    { filters: { ...FILE.filters, country: { any: { level: "@values" } } } },
+    "seniority_level stands at the same place",
+  ],
+  [
+    { filters: { followers_min: { one: { f: "@value" }, words: "level" } } },
+    'no "words", no "case"',
+  ],
+  [
+    { filters: { followers_min: { one: { f: "@value" }, case: "lower" } } },
+    'no "words", no "case"',
+  ],
+  [
+    { filters: { seniority_level: { ...FILE.filters.seniority_level, case: "lower" } } },
+    'nothing heeds "as" or "case"',
+  ],
+  [ofFilter({ any: { c: "@values" }, as: "x/{slug}" }), 'nothing fills "slug" here'],
+  [ofFilter({ one: { c: "@value", d: "@values" } }), 'nothing fills "values" here'],
+  [ofFilter({ any: { c: "@values" }, one: { c: "@value", d: "@each" } }), 'nothing fills "each"'],
+  [
+    together({ of: ["state", "followers_min"], as: "{state} {followers_min}", any: {} }),
+    "is a number",
+  ],
+  [
+    together({ of: ["country", "state"], as: "{state} {country}", any: { q: "@values" } }),
+    "made one field by an earlier one",
+  ],
+  [
+    together({ of: ["state", "city"], as: "{state} {city:towns}", any: { q: "@values" } }),
+    'has no list "towns"',
+  ],
+  [{ headers: { key: "{key}", KEY: "2" } }, "it stands there already"],
+  [{ headers: { key: "{key}", x: "{token}" } }, 'nothing fills "token" here'],
+  [ofSearch({ headers: { key: "none" } }), "no header holds {key}"],
+  [{ words: { ...FILE.words, other: { a: "b" } } }, "no filter and no record names this list"],
+  [{ words: { level: {} } }, "it has no word"],
+  [{ words: { level: { vp: "" } } }, "is empty"],
+  [{ words: { level: { vp: ["VP", ""] } } }, "is empty"],
+  [{ words: { level: { vp: { say: "" } } } }, "is empty"],
+  [{ words: { level: { vp: "VP", VP: "V" } } }, "the word before it in other letters"],
+  [{ means: [{ text: "", is: "none" }] }, "is empty"],
+  [{ means: [{ at: "x", equals: null, is: "none" }] }, "may not be this"],
+  [
+    {
+      means: [
+        { status: [404, 410], is: "none" },
+        { status: 404, is: "gone" },
+      ],
+    },
+    "no reply comes to",
+  ],
+  [ofSearch({ reply: { ...search.reply, rows: "header:x" } }), "names no place"],
+  [ofSearch({ reply: { ...search.reply, total: "rows" } }), "another stands there already"],
+  [ofSearch({ reply: { ...search.reply, row: "x" } }), 'has no key "row"'],
+  [ofSearch({ reply: { ...search.reply, id: "id" } }), 'only a search that "gives" ids'],
+  [ofSearch({ pages: { by: "cursor", size: [1, 10], end: [] } }), "has 0 items"],
+  [
+    ofSearch({
+      body: { "*": "@filters", size: "@rows", p: "@page" },
+      pages: { by: "page", size: [1, 10] },
+    }),
+    "and no others have it",
+  ],
+  [
+    ofSearch({
+      body: { "*": "@filters", size: "@rows", p: "@page" },
+      reply: { rows: "rows" },
+      pages: { by: "page", size: [1, 10], one_size: true },
+    }),
+    "are said of cursors",
+  ],
+  [ofSearch({ body: { ...search.body, not: "@exclude" } }), 'nothing fills "exclude" here'],
+  [ofSearch({ body: { ...search.body, more: { "*": "@rows" } } }), 'only "@filters" is spread'],
+  [ofSearch({ query: { sort: { by: "id" } } }), "a query holds texts"],
+  [ofSearch({ path: "/../admin" }), "it is as"],
+  [ofSearch({ path: "/a b" }), "it is as"],
+  [ofSearch({ most: 5 }), 'has no key "most"'],
+  [ofSearch({ record: { id: "id" } }), 'has no key "record"'],
+  [byIds({ price: { per: "request", credits: "1" } }), "ids are found for nothing"],
+  [byIds({ price: { per: "request", credits: "0", none: "1" } }), "ids are found for nothing"],
+  [byIds({}, { reply: { charged: "c" } }), 'people stand at "rows", or'],
+  [byIds({}, { reply: { row: "", rows: "all" } }), 'people stand at "rows", or'],
+  [
+    byIds({}, { most: 10, path: "/people", query: { ids: "@ids" } }),
+    "several in one call stand at",
+  ],
+  [byIds({}, { each: { kind: "person" } }), 'nothing holds "@id"'],
+  [byIds({}, { gives: "ids" }), 'has no key "gives"'],
+  [withCall({ count: { ...COUNT, gives: "ids" } }), 'has no key "gives"'],
+  [
+    withCall({ count: { ...COUNT, price: { per: "row", credits: "1" } } }),
+    "is one of call, request",
+  ],
+  [withCall({ company: { ...COMPANY, reply: { charged: "c" } } }), '"reply" has no "row"'],
+  [withCall({ key: { ...READ, path: "/me" } }), '"key" has no key "reply"'],
+  [{ record: { id: "id", name: "" } }, "names no place in a row"],
+  [{ record: { id: "id", name: "a|" } }, "names no place in a row"],
+  [{ record: { id: "id", followers: { at: "f", join: ", " } } }, "a number has no words"],
 ])("%j is refused with its place and the rule", async (change, why) => {
   const said = await refusalOf(JSON.stringify({ ...FILE, ...change }, null, 1));
   expect(said.join("\n")).toContain(why);
@@ -152,9 +287,7 @@ test("a price that is missing is refused, and said where the call stands", async
   const { price: _, ...unpriced } = search;
   const lines = JSON.stringify({ ...FILE, calls: { search: unpriced } }, null, 1);
   const at = lines.split("\n").findIndex((line) => line.includes('"search"')) + 1;
-  expect(await refusalOf(lines)).toEqual([
-    `mine.json:${at}:13: "search" has no "price": nothing is guessed`,
-  ]);
+  expect(await refusalOf(lines)).toEqual([`mine.json:${at}:13: "search" has no "price"`]);
 });
 
 test("whatever is cut out of a file or put into it, it is read or refused, and nothing else", async () => {
