@@ -143,8 +143,10 @@ export class RecordStore {
           const number = Math.floor(at / KEYS_A_BLOCK);
           const first = number * KEYS_A_BLOCK;
           next = Math.min(before, first + KEYS_A_BLOCK);
+
           const own = blocks.has(number) ? blocks : await this.#file.read(index, [number]);
           few.push(...ridsOf(own.get(number) ?? NOTHING, at - first, next - first));
+
           if (few.length < ENTRIES_AT_ONCE) continue;
           yield few;
           few = [];

@@ -121,6 +121,7 @@ export class RecordWriter {
   async finish(): Promise<void> {
     await this.#packer.close();
     const header: Record<string, TableHeader> = {};
+
     for (const table of TABLES) {
       const { blocks, dictionary, entries, marks, starts } = this.#drafts[table];
       header[table] = {
