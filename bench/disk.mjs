@@ -41,7 +41,7 @@ export async function measure({ quick, people }) {
     const { folder: version, meta } = await currentVersion(join(folder, "dataset"));
     note(`I2: ${size.toLocaleString("en")} people as Parquet`);
     const parquet = await asParquet(version, meta.people);
-    const bytes = ["records.db", "columns.bin"].map((name) => ({
+    const bytes = ["records.bin", "columns.bin"].map((name) => ({
       name,
       each: statSync(join(version, name)).size / size,
     }));
@@ -118,7 +118,7 @@ async function asParquet(version, people) {
   const { RecordStore } = await import(join(ROOT, "dist/dataset/embedded/record-store.js"));
   const { DuckDBInstance } = await import("@duckdb/node-api");
   const folder = scratch("disk", CACHE);
-  const store = new RecordStore(version);
+  const store = await RecordStore.open(version);
   async function* records() {
     for (let start = 0; start < people; start += AT_ONCE) {
       const length = Math.min(AT_ONCE, people - start);

@@ -24,7 +24,7 @@ async function write(path, version, people) {
   const folder = scratch("filters", CACHE);
   const draft = `${path}.draft`;
   rmSync(draft, { force: true });
-  const store = new RecordStore(version);
+  const store = await RecordStore.open(version);
   const instance = await startDuckDb(machineResources(), folder);
   try {
     const connection = await instance.connect();

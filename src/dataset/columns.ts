@@ -11,7 +11,7 @@ export const isPlaced = (column: string): column is PlacedColumn =>
   (PLACED_COLUMNS as readonly string[]).includes(column);
 
 /**
- * What the row store has an index of people by: what one person is looked up by, and their company.
+ * What there is an index of people by: what one person is looked up by, and their company.
  */
 export const ADDRESS_INDEXES = ["address", "employer"] as const;
 export const ROW_INDEXES = [...PLACED_COLUMNS, ...ADDRESS_INDEXES] as const;

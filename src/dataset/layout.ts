@@ -3,6 +3,7 @@ import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/pr
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ifMissing, replaceFile } from "../shared/folder.ts";
+import { DatasetDamagedError } from "./damaged.ts";
 import { writeManifest } from "./manifest.ts";
 
 /*
@@ -12,7 +13,7 @@ import { writeManifest } from "./manifest.ts";
 
 export const FILES = {
   columns: "columns.bin",
-  records: "records.db",
+  records: "records.bin",
   meta: "meta.json",
   inUse: "in-use.db",
 } as const;
@@ -20,7 +21,7 @@ export const FILES = {
 /**
  * Raised when the stored form changes: a folder of another format is refused, and imported again.
  */
-export const DATASET_FORMAT = 8;
+export const DATASET_FORMAT = 9;
 
 export interface DatasetMeta {
   readonly format: number;
@@ -43,11 +44,6 @@ const isFolder = (value: unknown): value is string =>
 
 export class NoDatasetError extends Error {
   override readonly name = "NoDatasetError";
-}
-
-/** Another format, or not what was written. Importing or generating the dataset again mends it. */
-export class DatasetDamagedError extends Error {
-  override readonly name = "DatasetDamagedError";
 }
 
 /**

@@ -6,7 +6,7 @@ import type { ChildOptions } from "../shared/child.ts";
  * from the sources, from the build and from a bundle.
  */
 const programOf = (text: string): string => `
-const { parentPort, workerData } = require("node:worker_threads");
+const { parentPort } = require("node:worker_threads");
 const work = (() => { ${text} })();
 parentPort.on("message", ({ id, isLast, message }) => {
   if (isLast) return parentPort.close();
@@ -21,13 +21,9 @@ parentPort.on("message", ({ id, isLast, message }) => {
 /**
  * A thread that answers in order. It starts with the first message, and keeps
  * no process alive while nobody waits. `text` makes a function of a message
- * that returns `[answer, what of it is handed over]`. It may use `workerData`.
+ * that returns `[answer, what of it is handed over]`.
  */
-export function threadOf<Message, Answer>({
-  data,
-  text,
-  what,
-}: Pick<ChildOptions, "what" | "text" | "data">) {
+export function threadOf<Message, Answer>({ text, what }: Pick<ChildOptions, "what" | "text">) {
   const waiting = new Map<number, Pick<PromiseWithResolvers<Answer>, "resolve" | "reject">>();
   let running: Worker | undefined;
   let next = 0;
@@ -40,7 +36,7 @@ export function threadOf<Message, Answer>({
 
   function start(): Worker {
     // Flags of the process, as that its input is a module, are not for a text.
-    const worker = new Worker(programOf(text), { eval: true, execArgv: [], workerData: data });
+    const worker = new Worker(programOf(text), { eval: true, execArgv: [] });
     worker.unref();
     worker.on(
       "message",
@@ -64,8 +60,6 @@ export function threadOf<Message, Answer>({
   }
 
   return {
-    isRunning: () => running !== undefined,
-
     /**
      * @param moved what is handed over.
      * @throws Error of the thread, or that it ended: the next message starts one

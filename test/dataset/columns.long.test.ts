@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { ColumnFile } from "../../src/dataset/embedded/column-file.ts";
 import { ColumnWriter, codesFor, textLines } from "../../src/dataset/embedded/column-writer.ts";
-import type { KeyList } from "../../src/dataset/embedded/keys.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import { RecordWriter } from "../../src/dataset/embedded/record-writer.ts";
@@ -13,11 +12,10 @@ import { PeopleSelection } from "../../src/dataset/embedded/selection.ts";
 import { DATASET_FORMAT, FILES, readPointer } from "../../src/dataset/layout.ts";
 import { afterPrefix, type Condition } from "../../src/shared/contract/conditions.ts";
 import type { FacetKey } from "../../src/shared/contract/vocabulary.ts";
+import { byBytes, keyLines, sortedKeys } from "../support/blocks.ts";
 import { cases, LONG } from "../support/campaign.ts";
 import { smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { HOSTILE, seededRandom } from "../support/exactness.ts";
-
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 interface Row {
   readonly kind: string | null;
@@ -95,11 +93,8 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
 const byValue = (a: string | number, b: string | number): number =>
   typeof a === "string" && typeof b === "string" ? byBytes(a, b) : Number(a) - Number(b);
 
-const linesOf = (keys: readonly { readonly key: string; readonly rid: number }[]): Buffer =>
-  Buffer.from(keys.map(({ key, rid }) => `${rid} ${Buffer.byteLength(key)} ${key}\n`).join(""));
-
 /** The files of these people, as a build writes them. */
-async function written(rows: readonly Row[]): Promise<{ path: string; store: RecordStore }> {
+async function written(rows: readonly Row[]) {
   const folder = await tempFolder();
   const writer = await ColumnWriter.create(join(folder, FILES.columns), rows.length);
   for (const column of COLUMNS) {
@@ -118,15 +113,17 @@ async function written(rows: readonly Row[]): Promise<{ path: string; store: Rec
       codes,
     );
   }
-  const records = new RecordWriter(folder, 1);
+  const records = await RecordWriter.create(folder, 1);
   const keys = (own: (row: Row) => string | null) =>
-    rows
-      .flatMap((row, rid) => [own(row)].filter((key) => key !== null).map((key) => ({ key, rid })))
-      .sort((a, b) => byBytes(a.key, b.key) || a.rid - b.rid);
+    sortedKeys(
+      rows.flatMap((row, rid) =>
+        [own(row)].filter((key) => key !== null).map((key) => ({ key, rid })),
+      ),
+    );
   const named = keys((row) => row.name);
-  await records.addKeys("name", linesOf(named), true);
+  await records.addKeys("name", keyLines(named), true);
   const addressed = keys((row) => `${row.address.slice("x.example/".length)}/x.example/`);
-  await records.addKeys("address", linesOf(addressed), true);
+  await records.addKeys("address", keyLines(addressed), true);
   await records.finish();
   for (const column of ["name", "headline"] as const)
     await writer.addOrder(
@@ -134,7 +131,7 @@ async function written(rows: readonly Row[]): Promise<{ path: string; store: Rec
       Uint32Array.from(column === "name" ? named : [], ({ rid }) => rid),
     );
   await writer.finish();
-  return { path: join(folder, FILES.columns), store: new RecordStore(folder) };
+  return { path: join(folder, FILES.columns), folder };
 }
 
 /** Runs of people who have the same, as in the order of a dataset: many blocks have one code, some end with one. */
@@ -177,13 +174,16 @@ async function compare(
   rows: readonly Row[],
   questions: readonly (readonly Condition[])[],
 ): Promise<void> {
-  const { path, store } = await written(rows);
+  const { folder, path } = await written(rows);
   const options = { limitMs: 60_000, monotonic: () => performance.now() };
-  const files: ColumnFile[] = [];
-  for (const budget of BUDGETS) files.push(await ColumnFile.open(path, rows.length, budget));
-  const selections = files.map(
-    (columns) => new PeopleSelection({ people: rows.length, columns, store }, options),
-  );
+  const files: (ColumnFile | RecordStore)[] = [];
+  const selections: PeopleSelection[] = [];
+  for (const budget of BUDGETS) {
+    const columns = await ColumnFile.open(path, rows.length, budget);
+    const store = await RecordStore.open(folder, Math.floor(budget / 100));
+    files.push(columns, store);
+    selections.push(new PeopleSelection({ people: rows.length, columns, store }, options));
+  }
   for (const [index, conditions] of questions.entries()) {
     const expected = rows.flatMap((row, rid) =>
       conditions.every((one) => meets(row, one)) ? [rid] : [],
@@ -219,7 +219,6 @@ async function compare(
     });
   }
   for (const file of files) await file.close();
-  await store.close();
 }
 
 const someConditions = fc.array(condition, { minLength: 1, maxLength: 4 });
@@ -284,10 +283,9 @@ const manyPeople = (): Row[] =>
   }));
 
 test("a file that is not whole, or of other people, is not opened", async () => {
-  const { path, store } = await written(
+  const { path } = await written(
     Array.from({ length: 3_000 }, (_, rid) => ({ ...PERSON, address: `x.example/${rid}` })),
   );
-  await store.close();
   await expect(ColumnFile.open(`${path}.gone`, 3_000, 1)).rejects.toThrow(/ENOENT/);
   await expect(ColumnFile.open(path, 2_999, 1)).rejects.toThrow(/damaged/);
   const whole = await readFile(path);
@@ -304,7 +302,8 @@ test("a file that is not whole, or of other people, is not opened", async () => 
 
 test("a flipped bit is never a wrong number: who asks for it gets an error, the pass names it, or nobody reads it", async () => {
   const rows = manyPeople();
-  const { path, store } = await written(rows);
+  const { folder, path } = await written(rows);
+  const store = await RecordStore.open(folder);
   const questions: Condition[][] = [
     [{ kind: "in", column: "kind", values: ["a", "abc"] }],
     [
@@ -387,89 +386,6 @@ test("codes that no value has are not written", async () => {
     "a person has value 2 of kind, of 1",
   );
   await writer.abandon();
-});
-
-test("names, headlines and addresses are where their keys are in the order of these", async () => {
-  const folder = await tempFolder();
-  const writer = new RecordWriter(folder, 1);
-  const random = seededRandom(7);
-  // Some keys alone are more than the entries between two marks, most are one person's.
-  const keys = Array.from({ length: 6_000 }, (_, index) =>
-    random() < 0.6
-      ? (HOSTILE[Math.floor(random() * random() * HOSTILE.length)] ?? "")
-      : `who ${index % 2_000}`,
-  ).sort(byBytes);
-  const lines = keys.map((key, rid) => ({ key, rid }));
-  await writer.addKeys("name", linesOf(lines), true);
-  await writer.addKeys("headline", linesOf(lines.slice(0, 256)), true);
-  await writer.addKeys("address", linesOf(lines), true);
-  await writer.finish();
-  const store = new RecordStore(folder);
-  const isIn = (
-    wanted: string | { readonly from: string; readonly before: string },
-    key: string,
-  ): boolean =>
-    typeof wanted === "string"
-      ? wanted === key
-      : byBytes(key, wanted.from) >= 0 && byBytes(key, wanted.before) < 0;
-  const entriesOf = { name: keys, headline: keys.slice(0, 256), address: keys };
-  const askAll = async (values: readonly string[]): Promise<void> => {
-    for (const index of ["name", "headline"] as const) {
-      const spans = await store.spans(index, values);
-      for (const [at, [from, before]] of spans.entries()) {
-        const expected = entriesOf[index].flatMap((key, rid) => (key === values[at] ? [rid] : []));
-        expect(from === before ? [] : [from, before - 1], `${index} ${values[at]}`).toEqual(
-          expected.length === 0 ? [] : [expected[0], expected.at(-1)],
-        );
-      }
-    }
-  };
-  const find = async (wanted: KeyList): Promise<void> => {
-    const found: number[] = [];
-    for await (const piece of store.find("address", wanted)) found.push(...piece);
-    const expected = keys.flatMap((key, rid) =>
-      wanted.some((one) => isIn(one, key)) ? [rid] : [],
-    );
-    expect(
-      [...new Set(found)].sort((a, b) => a - b),
-      JSON.stringify(wanted),
-    ).toEqual(expected);
-  };
-  const askRange = async (from: string, before: string | undefined): Promise<void> => {
-    for (const index of ["name", "headline"] as const) {
-      const isInside = (key: string): boolean =>
-        byBytes(key, from) >= 0 && (before === undefined || byBytes(key, before) < 0);
-      const expected = entriesOf[index].flatMap((key, rid) => (isInside(key) ? [rid] : []));
-      const [first = 0] = expected;
-      const places = await store.places(index, { from, before });
-      expect(expected.length === 0 ? places[1] - places[0] : places, `${index} ${from}`).toEqual(
-        expected.length === 0 ? 0 : [first, first + expected.length],
-      );
-    }
-  };
-  const edges = [
-    ...HOSTILE,
-    "who",
-    "who 1",
-    "who 1999",
-    "",
-    "a",
-    "\u{10ffff}",
-    ...keys.filter((_, at) => at % 256 < 2),
-  ];
-  for (const from of edges) {
-    await askAll([from]);
-    await find([from]);
-    const before = afterPrefix(from);
-    if (from !== "") await askRange(from, before);
-    if (before !== undefined) await find([{ from, before }]);
-    await askRange(from, undefined);
-  }
-  await askAll([...new Set(edges)]);
-  const many = Array.from({ length: 300 }, (_, at) => `who ${1_000 + 3 * at}`);
-  await find(many.map((from, at) => (at % 3 === 0 ? from : { from, before: `${from}0` })));
-  expect(await store.places("name", { from: "", before: undefined })).toEqual([0, 6_000]);
-  await store.close();
 });
 
 /** A copy of a generated dataset's folder that a test may spoil. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
+import { placeOfBlock } from "../support/blocks.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, sleep, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 
@@ -50,14 +51,9 @@ test("service verify names the file, the block and the people, and works on a co
   const { folder } = JSON.parse(await readFile(join(datasetDir, "CURRENT"), "utf8")) as {
     folder: string;
   };
-  const records = join(datasetDir, folder, "records.db");
+  const records = join(datasetDir, folder, "records.bin");
   const bytes = await readFile(records);
-  const { DatabaseSync } = await import("@photostructure/sqlite");
-  const db = new DatabaseSync(records, { readOnly: true });
-  const { data: block } = db.prepare("SELECT data FROM people WHERE block = 3").get();
-  db.close();
-  const at = bytes.indexOf(block);
-  expect(at).toBeGreaterThan(0);
+  const { at } = placeOfBlock(records, "people", 3);
   bytes[at + 40] = (bytes[at + 40] ?? 0) ^ 8;
   await chmod(records, 0o600);
   await writeFile(records, bytes);
@@ -65,7 +61,7 @@ test("service verify names the file, the block and the people, and works on a co
   expect({ code, sound: findings.sound }).toEqual({ code: 1, sound: false });
   expect(findings.dataset).toEqual([
     `${records} is not what was written: its SHA-256 is not that of ${join(datasetDir, folder, "manifest.sha256")}`,
-    expect.stringContaining(`${records}: people: block 3 is damaged`),
+    expect.stringContaining(`${records} is damaged (block 3 of people`),
   ]);
   expect(findings.dataset[1]).toContain("people 96 to 127 in public order");
   for (const name of await readdir(datasetDir)) await chmod(join(datasetDir, name), 0o700);

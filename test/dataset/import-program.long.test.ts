@@ -1,21 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { lstatSync, readdirSync } from "node:fs";
-import {
-  access,
-  appendFile,
-  chmod,
-  mkdir,
-  readdir,
-  readFile,
-  stat,
-  writeFile,
-} from "node:fs/promises";
+import { appendFile, chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { env, execPath, getuid } from "node:process";
 import { pathToFileURL } from "node:url";
-import { deflateRawSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { buildDataset } from "../../src/dataset/build/build.ts";
@@ -28,18 +18,18 @@ import {
   SAMPLE_PEOPLE,
   SAMPLE_VERSION,
 } from "../../src/dataset/build/sample.ts";
-import { opened, packing, sealed, unpackBlock } from "../../src/dataset/embedded/blocks.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RECORD_SEPARATOR } from "../../src/dataset/embedded/records.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
+import { FILES, NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
 import { canonicalJson, checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress } from "../../src/shared/contract/naming/address.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { type CanonicalFilters, DEPARTMENTS } from "../../src/shared/contract/vocabulary.ts";
 import { asTyped } from "../support/as-typed.ts";
+import { changeBlock, placeOfBlock } from "../support/blocks.ts";
 import { cases, LONG } from "../support/campaign.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
@@ -874,23 +864,8 @@ describe("versions side by side", () => {
     await expect(engine.count(ALL)).rejects.toThrow(/closed/);
   });
 
-  /** Changes one block of a row store, as a build that is wrong would: its checksum is right. */
-  async function changeBlock(
-    folder: string,
-    table: "people" | "by_address" | "by_headline",
-    change: (bytes: Buffer) => Buffer,
-  ): Promise<void> {
-    const path = join(folder, (await readPointer(folder))?.folder ?? "", "records.db");
-    const db = new DatabaseSync(path);
-    const name = table.replace("by_", "");
-    const kept = db.prepare("SELECT data FROM dictionaries WHERE name = ?").get(name);
-    const dictionary = kept && opened(kept.data, 0, "");
-    const bytes = opened(db.prepare(`SELECT data FROM ${table} WHERE block = 1`).get().data, 1, "");
-    const changed = change(dictionary ? unpackBlock(bytes, dictionary) : bytes);
-    const whole = sealed(dictionary ? deflateRawSync(changed, packing(dictionary)) : changed, 1);
-    db.prepare(`UPDATE ${table} SET data = ? WHERE block = 1`).run(whole);
-    db.close();
-  }
+  const recordsOf = async (folder: string): Promise<string> =>
+    join(folder, (await readPointer(folder))?.folder ?? "", FILES.records);
 
   const verified = async (folder: string): Promise<readonly string[]> => {
     const engine = await openDataset(folder);
@@ -901,29 +876,21 @@ describe("versions side by side", () => {
 
   test("verify finds what is wrong with the files", async () => {
     const folder = await smallDatasetFolder(100, 77);
-    const records = join(folder, (await readPointer(folder))?.folder ?? "", "records.db");
-    await access(records);
-    const db = new DatabaseSync(records);
-    db.exec(
-      "DELETE FROM people WHERE block = 2; UPDATE people SET data = (SELECT data FROM people WHERE block = 1) WHERE block = 3",
-    );
-    db.close();
+    const records = await recordsOf(folder);
+    const bytes = await readFile(records);
+    const { at } = placeOfBlock(records, "people", 3);
+    bytes.fill(0, at, at + 40);
+    await writeFile(records, bytes);
     expect(await verified(folder)).toEqual([
-      `${records}: people: block 2 is missing`,
-      `${records}: people: block 3 is damaged; restore the dataset from a backup or import it again: people 96 to 127 in public order`,
+      `${records} is damaged (block 3 of people: people 96 to 127 in public order); restore the dataset from a backup, or import or generate it again`,
     ]);
     // A page that cannot be read whole is an error, never a short page.
     const engine = await openDataset(folder);
-    await expect(engine.people(ALL, { offset: 60, limit: 20 })).rejects.toThrow(
-      /no record 64 of people/,
-    );
-    await expect(engine.people(ALL, { offset: 96, limit: 4 })).rejects.toThrow(
-      /people: block 3 is damaged/,
-    );
-    expect((await engine.people(ALL, { offset: 0, limit: 64 })).records).toHaveLength(64);
+    await expect(engine.people(ALL, { offset: 96, limit: 4 })).rejects.toThrow(/block 3 of people/);
+    expect((await engine.people(ALL, { offset: 0, limit: 96 })).records).toHaveLength(96);
     await engine.close();
     const other = await smallDatasetFolder(120, 78);
-    await changeBlock(other, "people", (bytes) => {
+    await changeBlock(await recordsOf(other), "people", 1, (bytes) => {
       const stored = bytes.toString().split(RECORD_SEPARATOR);
       return Buffer.from([stored[1], stored[1], ...stored.slice(2)].join(RECORD_SEPARATOR));
     });
@@ -933,12 +900,13 @@ describe("versions side by side", () => {
     const third = await smallDatasetFolder(130, 79);
     const setRid = (bytes: Buffer, rid: number): Buffer => {
       const changed = Buffer.from(bytes);
-      changed.writeUInt32LE(rid, 1);
+      changed.writeUInt32LE(rid, 0);
       return changed;
     };
-    await changeBlock(third, "by_address", (bytes) => setRid(bytes, bytes.readUInt32LE(5)));
+    const thirds = await recordsOf(third);
+    await changeBlock(thirds, "address", 1, (bytes) => setRid(bytes, bytes.readUInt32LE(4)));
     // The end of the last key: whose it was has another headline now.
-    await changeBlock(third, "by_headline", (bytes) =>
+    await changeBlock(thirds, "headline", 1, (bytes) =>
       Buffer.from(bytes.map((byte, at) => byte ^ Number(at + 1 === bytes.length))),
     );
     expect(await verified(third)).toEqual([

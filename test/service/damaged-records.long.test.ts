@@ -1,9 +1,9 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { readPointer } from "../../src/dataset/layout.ts";
+import { placeOfBlock } from "../support/blocks.ts";
 import { serving } from "../support/serve-command.ts";
 import { generatedDataset, startTestService, temporaryFolder } from "../support/service.ts";
 
@@ -11,12 +11,11 @@ test("a record that is not what was written is never sold: a 500, nothing charge
   const folder = temporaryFolder();
   const datasetDir = join(folder, "dataset");
   await cp(await generatedDataset(400), datasetDir, { recursive: true });
-  const records = join(datasetDir, (await readPointer(datasetDir))?.folder ?? "", "records.db");
-  const db = new DatabaseSync(records);
-  const { data } = db.prepare("SELECT data FROM people WHERE block = 2").get();
-  data[data.length >> 1] ^= 1;
-  db.prepare("UPDATE people SET data = ? WHERE block = 2").run(data);
-  db.close();
+  const records = join(datasetDir, (await readPointer(datasetDir))?.folder ?? "", "records.bin");
+  const file = await readFile(records);
+  const { at, bytes } = placeOfBlock(records, "people", 2);
+  file[at + (bytes >> 1)] = (file[at + (bytes >> 1)] ?? 0) ^ 1;
+  await writeFile(records, file);
   let log = "";
   const engine = await openDataset(datasetDir);
   const service = await startTestService({ engine, log: { write: (text) => (log += text) } });
@@ -36,7 +35,7 @@ test("a record that is not what was written is never sold: a 500, nothing charge
   expect(await service.store.verify()).toEqual([]);
   await service.close();
   await engine.close();
-  expect(log).toContain(`${records}: people: block 2 is damaged`);
+  expect(log).toContain(`${records} is damaged (block 2 of people`);
 });
 
 test("columns that are damaged are told of by the pass over them, in the log and at /readyz, and the service runs", async () => {

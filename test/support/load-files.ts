@@ -124,7 +124,7 @@ export async function loadFiles(
   };
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   const { folder: version } = await currentVersion(await smallDatasetFolder(people, seed));
-  const store = new RecordStore(version);
+  const store = await RecordStore.open(version);
   const companies: Company[] = [];
   for await (const record of store.companies()) companies.push(JSON.parse(record) as Company);
   await store.close();

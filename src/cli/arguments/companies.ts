@@ -75,7 +75,7 @@ export async function readCompanies(
     flags,
     context,
   );
-  // `crm.md` is a domain of Moldova, and whoever has such a file here may mean that.
+  // A file may be named as a domain is (`.md` is that of Moldova), and whoever has it here may mean it.
   const wrong = given.findIndex(
     (name, at) =>
       !isCompany(name) || (flags.by === undefined && isFileHere(names[at] ?? "", context)),

@@ -95,7 +95,7 @@ const writeVersion = (
 ): Promise<DatasetMeta | undefined> =>
   inDuckDb(join(draft, "scratch"), options, async (room) => {
     const { connection, scratch, resources, stop } = room;
-    const writer = new RecordWriter(draft, resources.threads);
+    const writer = await RecordWriter.create(draft, resources.threads);
     stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
 
     try {

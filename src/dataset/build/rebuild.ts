@@ -24,7 +24,7 @@ export async function rebuildDataset(options: BuildOptions) {
   ): Promise<string | undefined> => {
     const { folder, meta } = await currentVersion(datasetDir);
     const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
-    const store = new RecordStore(folder);
+    const store = await RecordStore.open(folder);
 
     try {
       const people = peopleLeft(store, meta, suppression, options);
@@ -85,7 +85,7 @@ export async function* currentPeople(
 
   const { folder, meta } = await currentVersion(datasetDir);
   const mark = markInUse(folder);
-  const store = new RecordStore(folder);
+  const store = await RecordStore.open(folder);
   const onRead = (done: number): void => onProgress?.({ phase: "read", done, total: meta.people });
 
   try {

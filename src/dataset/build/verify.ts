@@ -27,8 +27,9 @@ export async function verifyFiles(
   expect("people in the row store", people, meta.people);
   expect("companies in the row store", store.rows("companies"), meta.companies);
 
-  const damaged = store.check();
-  for await (const found of columns.damage()) if (found !== undefined) damaged.push(found);
+  const damaged: string[] = [];
+  for (const file of [store, columns])
+    for await (const found of file.damage()) if (found !== undefined) damaged.push(found);
   breaches.push(...damaged);
   // What is damaged is told already, and cannot be read over.
   if (damaged.length > 0) return breaches;
@@ -38,7 +39,7 @@ export async function verifyFiles(
 
   for (const index of ADDRESS_INDEXES) {
     const twice = `entries of ${index} for people that it has twice or that there are not`;
-    expect(twice, store.astray(index, meta.people), 0);
+    expect(twice, await store.astray(index, meta.people), 0);
   }
 
   expect(
@@ -66,7 +67,7 @@ async function wrongColumns(
 
   for (const name of PLACED_COLUMNS) {
     const order = await columns.coded(name);
-    const entries = store.rows(`by_${name}`);
+    const entries = store.rows(name);
     if (order.of.size !== entries)
       wrong.push(`people in the order of ${name}: ${order.of.size}, expected ${entries}`);
     if (!(await countsOf(order))?.subarray(0, order.of.size).every((count) => count === 1))

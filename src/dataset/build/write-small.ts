@@ -164,7 +164,7 @@ export async function writeSmall(
 ): Promise<number> {
   const companies = theirs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const people = new SmallPeople(all, companies);
-  const writer = new RecordWriter(draft, 1);
+  const writer = await RecordWriter.create(draft, 1);
   const columns = await ColumnWriter.create(join(draft, FILES.columns), people.ids.length);
 
   try {

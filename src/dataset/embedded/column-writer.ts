@@ -1,15 +1,8 @@
-import { type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import type { PlacedColumn } from "../columns.ts";
-import {
-  type ByteSpan,
-  COLUMNS_TAIL,
-  type ColumnFileHeader,
-  type ColumnHeader,
-  KINDS,
-  MAGIC,
-} from "./column-file.ts";
+import { COLUMNS_MAGIC, type ColumnFileHeader, type ColumnHeader, KINDS } from "./column-file.ts";
 import { type Codes, edgesOf, PEOPLE_A_CHUNK } from "./scan.ts";
+import { crcOf, SpanWriter } from "./span-file.ts";
 
 export const codesFor = (size: number, people: number): Codes =>
   new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
@@ -42,22 +35,18 @@ export const sizeOf = (values: ColumnValues): number =>
 
 const LINE_FEED = 10;
 
-const bytesOf = ({ buffer, byteLength, byteOffset }: NodeJS.TypedArray): Uint8Array =>
-  new Uint8Array(buffer, byteOffset, byteLength);
-
 export class ColumnWriter {
-  readonly #file: FileHandle;
+  readonly #file: SpanWriter;
   readonly #people: number;
   readonly #columns: Record<string, ColumnHeader> = {};
-  #at = 0;
 
-  private constructor(file: FileHandle, people: number) {
+  private constructor(file: SpanWriter, people: number) {
     this.#file = file;
     this.#people = people;
   }
 
   static async create(path: string, people: number): Promise<ColumnWriter> {
-    return new ColumnWriter(await open(path, "wx"), people);
+    return new ColumnWriter(await SpanWriter.create(path, COLUMNS_MAGIC), people);
   }
 
   /** @param codes a value's place among them by person */
@@ -75,9 +64,9 @@ export class ColumnWriter {
     this.#columns[column] = {
       ...(await this.#coded(codes, size)),
       ...(values instanceof Float64Array
-        ? { numbers: await this.#put(values) }
+        ? { numbers: await this.#file.put(values) }
         : await this.#texts(values)),
-      before: await this.#put(before),
+      before: await this.#file.put(before),
     };
   }
 
@@ -97,35 +86,26 @@ export class ColumnWriter {
       const first = chunk * PEOPLE_A_CHUNK;
       const own = codes.subarray(first, first + PEOPLE_A_CHUNK);
       [least[chunk], most[chunk]] = edgesOf(own);
-      sums[chunk] = crc32(bytesOf(own));
+      sums[chunk] = crcOf(own);
     }
-
-    const at = this.#reserve(codes.byteLength);
-    await this.#write(bytesOf(codes), at);
 
     return {
       size,
       width: codes.BYTES_PER_ELEMENT as 1 | 2 | 4,
-      at,
-      sums: await this.#put(sums),
-      least: await this.#put(least),
-      most: await this.#put(most),
+      at: await this.#file.append(codes),
+      sums: await this.#file.put(sums),
+      least: await this.#file.put(least),
+      most: await this.#file.put(most),
     };
   }
 
-  async finish(): Promise<void> {
+  finish(): Promise<void> {
     const header: ColumnFileHeader = { people: this.#people, columns: this.#columns };
-    const bytes = Buffer.from(JSON.stringify(header));
-    const tail = Buffer.alloc(COLUMNS_TAIL);
-    tail.writeUInt32LE(crc32(bytes), 0);
-    tail.writeUInt32LE(bytes.length, 4);
-    tail.write(MAGIC, 8, "latin1");
-    await this.#write(Buffer.concat([bytes, tail]), this.#at);
-    await this.#file.close();
+    return this.#file.finish(header);
   }
 
   abandon(): Promise<void> {
-    return this.#file.close();
+    return this.#file.abandon();
   }
 
   /** As they come: so they are never in memory as a whole. */
@@ -133,7 +113,7 @@ export class ColumnWriter {
     if (bytes >= 2 ** 32) throw new Error("the different texts of a column are more than 4 GB");
 
     const starts = new Uint32Array(size + 1);
-    const at = this.#reserve(bytes);
+    const at = this.#file.reserve(bytes);
     let crc = 0;
     let total = 0;
     let texts = 0;
@@ -148,7 +128,7 @@ export class ColumnWriter {
       }
 
       const own = lines.subarray(0, to);
-      await this.#write(own, at + total);
+      await this.#file.write(own, at + total);
       crc = crc32(own, crc);
       total += to;
 
@@ -157,32 +137,6 @@ export class ColumnWriter {
     if (texts !== size || total !== bytes)
       throw new Error(`${texts} texts of ${total} bytes, not ${size} of ${bytes}`);
 
-    return { starts: await this.#put(starts), texts: { at, bytes, crc } };
-  }
-
-  async #put(array: NodeJS.TypedArray): Promise<ByteSpan> {
-    const bytes = bytesOf(array);
-    const at = this.#reserve(bytes.length);
-    await this.#write(bytes, at);
-    return { at, bytes: bytes.length, crc: crc32(bytes) };
-  }
-
-  /** Zeros between two of them: each begins at a multiple of 8. */
-  #reserve(bytes: number): number {
-    const at = this.#at;
-    this.#at += bytes + ((8 - (bytes % 8)) % 8);
-    return at;
-  }
-
-  async #write(bytes: Uint8Array, at: number): Promise<void> {
-    for (let length = 0; length < bytes.length; ) {
-      const { bytesWritten } = await this.#file.write(
-        bytes,
-        length,
-        bytes.length - length,
-        at + length,
-      );
-      length += bytesWritten;
-    }
+    return { starts: await this.#file.put(starts), texts: { at, bytes, crc } };
   }
 }

@@ -1,4 +1,5 @@
 import type { Condition } from "../../shared/contract/conditions.ts";
+import { partition, sortedTexts } from "./sorted-texts.ts";
 
 /** Half-open ranges of codes, rising and apart from each other. */
 export type Ranges = readonly (readonly [from: number, to: number])[];
@@ -9,46 +10,21 @@ export interface Dictionary {
   ranges(condition: Condition): Ranges;
 }
 
-function partition(size: number, isBelow: (place: number) => boolean): number {
-  let from = 0;
-  let to = size;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (isBelow(middle)) from = middle + 1;
-    else to = middle;
-  }
-  return from;
-}
-
 const range = (from: number, to: number): Ranges => (from < to ? [[from, to]] : []);
 
 export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
-  const size = starts.length - 1;
-
-  // A call of Buffer's own costs more than the few bytes that two texts share.
-  const compare = (key: Buffer, code: number): number => {
-    const start = starts[code] ?? 0;
-    const length = (starts[code + 1] ?? 0) - start;
-    for (let index = 0; index < length && index < key.length; index++) {
-      const difference = (bytes[start + index] ?? 0) - (key[index] ?? 0);
-      if (difference !== 0) return difference;
-    }
-    return length - key.length;
-  };
-
-  /** The number of values below these bytes. The order of UTF-8 is that of code points. */
-  const place = (key: Buffer): number => partition(size, (code) => compare(key, code) < 0);
+  const { below, compare, size, value } = sortedTexts(starts, bytes);
 
   return {
     size,
-    value: (code) => bytes.toString("utf8", starts[code], starts[code + 1]),
+    value,
 
     ranges(condition) {
       if (condition.kind === "prefix") {
         const { from, before } = condition;
         return range(
-          place(Buffer.from(from)),
-          before === undefined ? size : place(Buffer.from(before)),
+          below(Buffer.from(from)),
+          before === undefined ? size : below(Buffer.from(before)),
         );
       }
       if (condition.kind !== "in") return [];
@@ -56,7 +32,7 @@ export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
       const codes = new Set<number>();
       for (const value of condition.values) {
         const key = Buffer.from(value);
-        const code = place(key);
+        const code = below(key);
         if (code < size && compare(key, code) === 0) codes.add(code);
       }
 

@@ -5,6 +5,7 @@ import type { Facet } from "../../shared/contract/facets.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { verifyFiles } from "../build/verify.ts";
+import { DatasetDamagedError } from "../damaged.ts";
 import { machineResources } from "../duckdb.ts";
 import {
   type CompanyLookup,
@@ -16,7 +17,7 @@ import {
   type RecordPage,
   type Slice,
 } from "../engine.ts";
-import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, readMeta } from "../layout.ts";
+import { type DatasetMeta, FILES, markInUse, readMeta } from "../layout.ts";
 import {
   type SegmentCache,
   type SegmentPositions,
@@ -29,7 +30,7 @@ import { PeopleSelection } from "./selection.ts";
 
 export interface EmbeddedEngineOptions {
   readonly segmentBytes?: number;
-  /** Of codes and postings that are kept in memory. Default: a third of the machine's. */
+  /** Of codes, postings and keys that are kept in memory. Default: a third of the machine's. */
   readonly columnBytes?: number;
   /**
    * After the opening all columns are held against their sums: told a sentence for each part that
@@ -38,16 +39,15 @@ export interface EmbeddedEngineOptions {
   readonly onChecked?: (damage?: string) => void;
   /** A search of all people that takes longer is given up with OutOfTimeError. Default 30 s. */
   readonly limitMs?: number;
-  /**
-   * A read of the row store that takes longer goes on in a
-   * thread of its own, in milliseconds: {@link RowReader}.
-   */
+  /** A read of records or keys that takes longer waited for the disk, in milliseconds: pace.ts. */
   readonly slowReadMs?: number;
   readonly monotonic?: () => number;
 }
 
 const SEGMENT_BYTES = 128 * 2 ** 20;
 const LIMIT_MS = 30_000;
+/** What of the bytes that are kept is for keys; the rest is for codes and postings. */
+const KEY_SHARE = 1 / 4;
 /** After each piece of a MB at most, 0.4 ms of CPU: what is asked meanwhile hardly waits. */
 const CHECK_PAUSE_MS = 2;
 
@@ -58,10 +58,7 @@ interface Parts {
   readonly columns: ColumnFile;
 }
 
-/**
- * Columns for counts and selection, SQLite for
- * records and keys. See docs/operate/import.md for the layout.
- */
+/** Columns and keys for counts and selection, and records: docs/contributing/dataset-layout.md. */
 export class EmbeddedEngine implements Engine {
   readonly looksUp = true;
   readonly damage: string[] = [];
@@ -94,8 +91,10 @@ export class EmbeddedEngine implements Engine {
     try {
       const meta = await readMeta(folder);
       const bytes = options.columnBytes ?? machineResources().memoryBytes;
-      columns = await ColumnFile.open(join(folder, FILES.columns), meta.people, bytes);
-      const store = new RecordStore(folder, {
+      const keyBytes = Math.floor(bytes * KEY_SHARE);
+      const path = join(folder, FILES.columns);
+      columns = await ColumnFile.open(path, meta.people, bytes - keyBytes);
+      const store = await RecordStore.open(folder, keyBytes, {
         slowMs: options.slowReadMs,
         monotonic: options.monotonic,
       });

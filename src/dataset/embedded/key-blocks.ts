@@ -1,44 +1,52 @@
-import { isPlaced, type KeyIndex } from "../columns.ts";
+import { isPlaced } from "../columns.ts";
 
 /*
- * Sorted keys of people or companies in blocks: how many entries (1 byte), whose they are
- * (positions, 4 bytes each, little-endian; not of long texts, of which the columns have it), then
- * each key as three LEB128 numbers (bytes shared with the key before at its beginning, at its end,
- * and bytes between), then those. Addresses share both ends.
+ * Sorted keys of people or companies in blocks: whose they are (positions, 4 bytes each,
+ * little-endian; not of long texts, of which the columns have it), then each key: how many bytes
+ * it shares with the one before, how many more it has, and these. Of an address that is its slug
+ * and a slash; what comes behind is its tail: 0 where that of the entry before is the same, else
+ * its length and one, and its bytes. A number is a byte, or from 255 on that and 4 bytes.
  */
 
-/**
- * Look-ups read one block, so few entries are quick;
- * the key that leads a block is stored once more.
- */
+/** Look-ups read one block, so few entries are quick; memory has 16 bytes and a mark of each. */
 export const KEYS_A_BLOCK = 64;
 
 /**
- * Long texts are packed on top (14 bytes each in place
- * of 55): the others are looked up by the thousand.
+ * Records are packed, and so are long texts (14 bytes each in
+ * place of 55): other keys are looked up by the thousand.
  */
-export const isPacked = (index: KeyIndex): index is "headline" => index === "headline";
+export const isPacked = (table: string): boolean =>
+  table === "people" || table === "companies" || table === "headline";
 
 /** A line for {@link keyBlocks}, in SQL: the position, how many bytes the key has, and the key. */
 export const keyLineSql = (key: string, rid: string): string =>
   `concat(${rid}, ' ', strlen(${key}), ' ', ${key})`;
 
-export type KeyBlocks = ReturnType<typeof keyBlocks>;
+/** A byte that says that a number is behind it. */
+const WIDE = 255;
+const SLASH = 47;
+const SPACE = 32;
+const ZERO = 48;
+const NO_KEY: Buffer = Buffer.alloc(0);
 
-const ridBytes = (index: KeyIndex): number => (isPlaced(index) ? 0 : 4);
+/** The part of a key that is stored as what it does not share: up to its slash. */
+function headOf(index: string, key: Buffer): Buffer {
+  const slash = isPlaced(index) ? -1 : key.indexOf(SLASH);
+  return slash < 0 ? key : key.subarray(0, slash + 1);
+}
 
-/**
- * Lines as {@link keyLineSql} makes them, sorted by key.
- * @param isLast else what fills no block is left
- */
-export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
-  const firsts: string[] = [];
+function sharedBytes(a: Buffer, b: Buffer): number {
+  let length = 0;
+  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  return length;
+}
+
+/** Lines that are whole, at most as many as a block has. */
+function linesFrom(lines: Buffer, start: number) {
   const rids: number[] = [];
-  const ends: number[] = [];
-  const writer = new ByteWriter(lines.length);
-  let at = 0;
-  let size = 0;
-
+  const keys: Buffer[] = [];
+  let at = start;
+  let end = start;
   const number = (): number => {
     let value = 0;
     for (let byte = lines[at++] ?? SPACE; byte !== SPACE; byte = lines[at++] ?? SPACE)
@@ -46,159 +54,170 @@ export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean) {
     return value;
   };
 
-  while (at < lines.length) {
-    const head = writer.length;
-    writer.reserve(1 + ridBytes(index) * KEYS_A_BLOCK);
-
-    const own: number[] = [];
-    let first = "";
-    let before = 0;
-    let beforeLength = 0;
-    while (at < lines.length && own.length < KEYS_A_BLOCK) {
-      const rid = number();
-      const length = number();
-      if (at + length >= lines.length) break;
-
-      own.push(rid);
-      if (own.length === 1) first = lines.toString("utf8", at, at + length);
-
-      const most = Math.min(length, beforeLength);
-      let start = 0;
-      while (start < most && lines[at + start] === lines[before + start]) start++;
-
-      let end = 0;
-      while (
-        end < most - start &&
-        lines[at + length - 1 - end] === lines[before + beforeLength - 1 - end]
-      )
-        end++;
-
-      writer.number(start);
-      writer.number(end);
-      writer.number(length - start - end);
-      writer.copy(lines, at + start, at + length - end);
-      before = at;
-      beforeLength = length;
-      at += length + 1;
-    }
-
-    if (own.length < KEYS_A_BLOCK && !(isLast && at === lines.length)) {
-      writer.length = head;
-      break;
-    }
-
-    writer.head(head, own, ridBytes(index));
-    firsts.push(first);
-    for (const rid of own) rids.push(rid);
-    ends.push(writer.length);
-    size = at;
+  while (at < lines.length && keys.length < KEYS_A_BLOCK) {
+    const rid = number();
+    const length = number();
+    if (at + length >= lines.length) break;
+    rids.push(rid);
+    keys.push(lines.subarray(at, at + length));
+    at += length + 1;
+    end = at;
   }
 
-  return { bytes: writer.bytes.subarray(0, writer.length), ends, firsts, rids, size };
+  return { rids, keys, end };
 }
 
-const SPACE = 32;
-const ZERO = 48;
+/** @returns where they end */
+function writeKeys(bytes: Buffer, start: number, index: string, keys: readonly Buffer[]): number {
+  let at = start;
+  const number = (value: number): void => {
+    bytes[at++] = Math.min(value, WIDE);
+    if (value >= WIDE) at = bytes.writeUInt32LE(value, at);
+  };
 
-class ByteWriter {
-  bytes: Buffer<ArrayBuffer>;
-  length = 0;
+  let before = NO_KEY;
+  let tail: Buffer | undefined;
+  for (const key of keys) {
+    const head = headOf(index, key);
+    const same = sharedBytes(before, head);
+    number(same);
+    number(head.length - same);
+    at += head.copy(bytes, at, same);
+    before = head;
+    if (isPlaced(index)) continue;
 
-  constructor(size: number) {
-    this.bytes = Buffer.allocUnsafeSlow(size);
+    const own = key.subarray(head.length);
+    const isSame = tail?.equals(own);
+    number(isSame ? 0 : own.length + 1);
+    if (!isSame) at += own.copy(bytes, at);
+    tail = own;
   }
 
-  reserve(bytes: number): void {
-    const end = this.length + bytes;
-    if (end > this.bytes.length) {
-      const before = this.bytes;
-      this.bytes = Buffer.allocUnsafeSlow(2 * end);
-      before.copy(this.bytes, 0, 0, this.length);
-    }
-    this.length = end;
-  }
-
-  number(value: number): void {
-    let rest = value;
-    for (; rest > 127; rest >>>= 7) this.#byte((rest & 127) | 128);
-    this.#byte(rest);
-  }
-
-  copy(from: Buffer, start: number, end: number): void {
-    const at = this.length;
-    this.reserve(end - start);
-    from.copy(this.bytes, at, start, end);
-  }
-
-  head(at: number, rids: readonly number[], bytes: number): void {
-    this.bytes[at] = rids.length;
-    if (bytes === 0) return;
-    for (const [index, rid] of rids.entries())
-      this.bytes.writeUInt32LE(rid, at + 1 + bytes * index);
-    if (rids.length === KEYS_A_BLOCK) return;
-    const keys = at + 1 + bytes * KEYS_A_BLOCK;
-    this.bytes.copy(this.bytes, at + 1 + bytes * rids.length, keys, this.length);
-    this.length -= bytes * (KEYS_A_BLOCK - rids.length);
-  }
-
-  #byte(value: number): void {
-    const at = this.length;
-    this.reserve(1);
-    this.bytes[at] = value;
-  }
+  return at;
 }
 
-export function ridsOf(block: Buffer, from = 0, before = block[0] ?? 0): number[] {
+export type KeyBlocks = ReturnType<typeof keyBlocks>;
+
+/**
+ * Lines as {@link keyLineSql} makes them, sorted by key.
+ * @param isLast else what fills no block is left
+ * @param before the key before the first
+ */
+export function keyBlocks(
+  index: string,
+  lines: Buffer,
+  isLast: boolean,
+  before: Buffer<ArrayBuffer>,
+) {
+  /** Of each block what tells its first key from the one before it. */
+  const marks: Buffer[] = [];
   const rids: number[] = [];
-  for (let index = from; index < before; index++) rids.push(block.readUInt32LE(1 + 4 * index));
+  const ends: number[] = [];
+  // An entry has no more beside its key than its line and the key once more.
+  const bytes = Buffer.allocUnsafeSlow(2 * lines.length);
+  let last: Buffer = before;
+  let length = 0;
+  let size = 0;
+
+  while (size < lines.length) {
+    const own = linesFrom(lines, size);
+    const [first = NO_KEY] = own.keys;
+    const isWhole = own.keys.length === KEYS_A_BLOCK || (isLast && own.end === lines.length);
+    if (!isWhole) break;
+
+    marks.push(Buffer.from(first.subarray(0, sharedBytes(last, first) + 1)));
+    for (const rid of own.rids) {
+      rids.push(rid);
+      if (!isPlaced(index)) length = bytes.writeUInt32LE(rid, length);
+    }
+    length = writeKeys(bytes, length, index, own.keys);
+    ends.push(length);
+
+    last = own.keys.at(-1) ?? last;
+    size = own.end;
+  }
+
+  return { bytes, ends, marks, rids, size, last: Buffer.from(last) };
+}
+
+/** Of the entries from one to before another. */
+export function ridsOf(block: Buffer, from: number, before: number): number[] {
+  const rids: number[] = [];
+  for (let index = from; index < before; index++) rids.push(block.readUInt32LE(4 * index));
   return rids;
 }
 
-let scratch = Buffer.alloc(1_024);
+/** A key that is looked for. */
+export type SoughtKey = ReturnType<typeof soughtKey>;
 
-/** How many entries of a block are below a key, how many up to it, and how many there are. */
-export function spanIn(index: KeyIndex, block: Buffer, key: Buffer) {
-  const size = block[0] ?? 0;
-  let at = 1 + ridBytes(index) * size;
-  const number = (): number => {
-    let value = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = block[at++] ?? 0;
-      value |= (byte & 127) << shift;
-      if (byte < 128) return value;
-    }
-  };
+export function soughtKey(index: string, key: string) {
+  const bytes = Buffer.from(key);
+  return { bytes, head: headOf(index, bytes).length };
+}
 
-  let length = 0;
-  // How far the last key is the beginning of ours, and whether it is below it.
+function numberAt(block: Buffer, at: number): number {
+  const byte = block[at] ?? 0;
+  return byte < WIDE ? byte : block.readUInt32LE(at + 1);
+}
+
+const widthOf = (value: number): number => (value < WIDE ? 1 : 5);
+
+/** Less than 0 where a tail comes before that of a key, more where behind it. */
+function orderOfTail(block: Buffer, at: number, key: Buffer, head: number): number {
+  const length = numberAt(block, at) - 1;
+  const own = at + widthOf(length + 1);
+  for (let place = 0; place < length && head + place < key.length; place++) {
+    const order = (block[own + place] ?? 0) - (key[head + place] ?? 0);
+    if (order !== 0) return order;
+  }
+  return length - (key.length - head);
+}
+
+/** @param size how many entries it has @returns how many are below a key, and how many up to it */
+export function spanIn(
+  index: string,
+  block: Buffer,
+  size: number,
+  { bytes: key, head }: SoughtKey,
+): { below: number; upTo: number } {
+  const isListed = !isPlaced(index);
+  let at = isListed ? 4 * size : 0;
+  // How far the entry before is the beginning of the key.
   let matched = 0;
   let below = 0;
+  let tail = 0;
   for (let entry = 0; entry < size; entry++) {
-    const start = number();
-    const end = number();
-    const between = number();
-    const whole = start + between + end;
-    if (whole > scratch.length)
-      scratch = Buffer.concat([scratch.subarray(0, length), Buffer.alloc(2 * whole)]);
+    const shared = numberAt(block, at);
+    at += widthOf(shared);
+    const more = numberAt(block, at);
+    const own = at + widthOf(more);
+    at = own + more;
 
-    if (end > 0) scratch.copyWithin(start + between, length - end, length);
-    for (let place = 0; place < between; place++) scratch[start + place] = block[at + place] ?? 0;
-    at += between;
-    length = whole;
+    if (isListed) {
+      const length = numberAt(block, at);
+      if (length > 0) tail = at;
+      at += widthOf(length) + Math.max(0, length - 1);
+    }
 
-    if (start > matched) {
+    if (shared > matched) {
       below = entry + 1;
       continue;
     }
-    if (start < matched) return { below, upTo: entry, size };
+    if (shared < matched) return { below, upTo: entry };
 
-    while (matched < length && matched < key.length && scratch[matched] === key[matched]) matched++;
-    if (matched === key.length && length > matched) return { below, upTo: entry, size };
-    if (matched < length && (scratch[matched] ?? 0) > (key[matched] ?? 0))
-      return { below, upTo: entry, size };
+    let place = 0;
+    while (place < more && matched < head && block[own + place] === key[matched]) {
+      place++;
+      matched++;
+    }
 
-    if (matched < key.length) below = entry + 1;
+    let order = -1;
+    if (place < more) order = matched < head ? (block[own + place] ?? 0) - (key[matched] ?? 0) : 1;
+    else if (matched === head) order = isListed ? orderOfTail(block, tail, key, head) : 0;
+
+    if (order > 0) return { below, upTo: entry };
+    if (order < 0) below = entry + 1;
   }
 
-  return { below, upTo: size, size };
+  return { below, upTo: size };
 }

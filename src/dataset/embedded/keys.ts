@@ -10,7 +10,10 @@ export const addressKeys = (addresses: readonly Address[]): KeyList =>
   );
 
 /**
- * Keys that are looked up together, many at a time:
- * each one key, or the few that lie close together.
+ * Keys that are looked up together, many at a time: each
+ * one key, or those from one to before another or to the end.
  */
-export type KeyList = readonly (string | { readonly from: string; readonly before: string })[];
+export type KeyList = readonly (
+  | string
+  | { readonly from: string; readonly before: string | undefined }
+)[];

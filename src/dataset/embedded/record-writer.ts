@@ -1,84 +1,68 @@
 import { join } from "node:path";
 import { deflateRawSync, type ZlibOptions } from "node:zlib";
-import {
-  DatabaseSync,
-  type DatabaseSyncInstance,
-  type StatementSyncInstance,
-} from "@photostructure/sqlite";
-import { KEY_INDEXES, type KeyIndex } from "../columns.ts";
+import type { KeyIndex } from "../columns.ts";
 import { FILES } from "../layout.ts";
 import { threadOf } from "../thread.ts";
-import { dictionaryOf, type Pieces, packing, RECORDS_A_BLOCK, sealed } from "./blocks.ts";
+import {
+  BLOCKS_MAGIC,
+  type BlockTable,
+  type RecordTable,
+  TABLES,
+  type TableHeader,
+} from "./block-file.ts";
+import { dictionaryOf, type Pieces, packing, RECORDS_A_BLOCK } from "./blocks.ts";
 import { isPacked, type KeyBlocks, keyBlocks } from "./key-blocks.ts";
 import { RECORD_SEPARATOR } from "./records.ts";
-
-type Packed = "people" | "companies" | "headline";
-
-const TABLES = ["people", "companies", ...KEY_INDEXES.map((index) => `by_${index}`)];
+import { crcOf, SpanWriter } from "./span-file.ts";
 
 const NONE = Buffer.alloc(0);
 const LINE_FEED = 10;
 const SEPARATOR_BYTE = RECORD_SEPARATOR.charCodeAt(0);
+
+class Draft {
+  dictionary: Buffer | undefined;
+  entries = 0;
+  last = NONE;
+  /** Of each block where it begins (two of 32 bits), its bytes, their sum. */
+  readonly blocks: number[] = [];
+  readonly starts = [0];
+  readonly marks: Buffer[] = [];
+}
 
 /**
  * Rows come in the order of their positions, keys in
  * theirs, all but the last part of a table in whole blocks.
  */
 export class RecordWriter {
-  readonly #db: DatabaseSyncInstance;
-  readonly #inserts: Readonly<Record<string, StatementSyncInstance>>;
-  readonly #dictionaries: Record<Packed, Buffer> = {
-    people: NONE,
-    companies: NONE,
-    headline: NONE,
-  };
-  readonly #blocks = new Map<string, number>();
-  readonly #entries = new Map<string, number>();
+  readonly #file: SpanWriter;
   readonly #packer: BlockPacker;
+  readonly #drafts = Object.fromEntries(TABLES.map((table) => [table, new Draft()])) as Readonly<
+    Record<BlockTable, Draft>
+  >;
 
-  constructor(folder: string, threads: number) {
+  private constructor(file: SpanWriter, threads: number) {
+    this.#file = file;
     this.#packer = new BlockPacker(threads);
-    this.#db = new DatabaseSync(join(folder, FILES.records));
-    // No journal on disk: the file is built apart from
-    // readers and flushed whole before it is published.
-    this.#db.exec(`PRAGMA page_size = 32768; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
-      CREATE TABLE dictionaries (name TEXT PRIMARY KEY, data BLOB NOT NULL);
-      CREATE TABLE sizes (name TEXT PRIMARY KEY, entries INTEGER NOT NULL); BEGIN`);
-    this.#inserts = Object.fromEntries(TABLES.flatMap((table) => this.#table(table)));
+  }
+
+  static async create(folder: string, threads: number): Promise<RecordWriter> {
+    const file = await SpanWriter.create(join(folder, FILES.records), BLOCKS_MAGIC);
+    return new RecordWriter(file, threads);
   }
 
   /**
    * What blocks of a table are packed against: samples of
    * what it is going to hold. Before the first of them.
    */
-  packAgainst(table: Packed, samples: readonly string[]): void {
-    this.#dictionaries[table] = dictionaryOf(samples);
-  }
-
-  #table(name: string): [string, StatementSyncInstance][] {
-    this.#db.exec(`CREATE TABLE ${name} (block INTEGER PRIMARY KEY, data BLOB NOT NULL)`);
-    const inserts: [string, StatementSyncInstance][] = [
-      [name, this.#db.prepare(`INSERT INTO ${name} VALUES (?, ?)`)],
-    ];
-
-    if (!name.startsWith("by_")) return inserts;
-
-    this.#db.exec(
-      `CREATE TABLE first_${name} (key TEXT, block INTEGER, ` +
-        "PRIMARY KEY (key, block)) WITHOUT ROWID",
-    );
-
-    return [
-      ...inserts,
-      [`first_${name}`, this.#db.prepare(`INSERT INTO first_${name} VALUES (?, ?)`)],
-    ];
+  packAgainst(table: RecordTable | "headline", samples: readonly string[]): void {
+    this.#drafts[table].dictionary = dictionaryOf(samples);
   }
 
   /**
    * @param lines stored records, a line feed behind each; spoiled
    * @param isLast else what fills no block is left
    */
-  async addRecords(table: "people" | "companies", lines: Buffer<ArrayBuffer>, isLast: boolean) {
+  async addRecords(table: RecordTable, lines: Buffer<ArrayBuffer>, isLast: boolean) {
     const ends: number[] = [];
     let count = 0;
     let start = 0;
@@ -94,8 +78,7 @@ export class RecordWriter {
       count = rows;
     }
 
-    this.#count(table, count);
-    await this.#write(table, { bytes: lines, ends }, this.#dictionaries[table]);
+    await this.#write(table, count, { bytes: lines, ends });
 
     return { count, size: start };
   }
@@ -105,47 +88,51 @@ export class RecordWriter {
     lines: Buffer,
     isLast: boolean,
   ): Promise<Pick<KeyBlocks, "rids" | "size">> {
-    const table = `by_${index}`;
-    const { firsts, rids, size, ...blocks } = keyBlocks(index, lines, isLast);
-    const from = this.#blocks.get(table) ?? 0;
-    for (const [at, first] of firsts.entries())
-      this.#inserts[`first_${table}`]?.run(first, from + at);
-    this.#count(table, rids.length);
-    await this.#write(table, blocks, isPacked(index) ? this.#dictionaries[index] : undefined);
+    const draft = this.#drafts[index];
+    const { last, marks, rids, size, ...blocks } = keyBlocks(index, lines, isLast, draft.last);
+    draft.last = last;
+    draft.marks.push(Buffer.concat(marks));
+    for (const mark of marks) draft.starts.push((draft.starts.at(-1) ?? 0) + mark.length);
+    await this.#write(index, rids.length, blocks);
     return { rids, size };
   }
 
-  #count(table: string, entries: number): void {
-    this.#entries.set(table, (this.#entries.get(table) ?? 0) + entries);
+  async #write(table: BlockTable, entries: number, blocks: Pieces): Promise<void> {
+    const draft = this.#drafts[table];
+    draft.entries += entries;
+    if (isPacked(table)) {
+      const options = packing(draft.dictionary ?? NONE);
+      for await (const packed of this.#packer.pack(blocks, options))
+        await this.#append(draft, packed);
+    } else await this.#append(draft, blocks);
   }
 
-  async #write(table: string, blocks: Pieces, dictionary: Buffer | undefined): Promise<void> {
-    if (dictionary === undefined) this.#insert(table, blocks);
-    else
-      for await (const packed of this.#packer.pack(blocks, packing(dictionary)))
-        this.#insert(table, packed);
-  }
-
-  #insert(table: string, { bytes, ends }: Pieces): void {
-    let block = this.#blocks.get(table) ?? 0;
+  async #append(draft: Draft, { bytes, ends }: Pieces): Promise<void> {
+    const at = await this.#file.append(bytes.subarray(0, ends.at(-1) ?? 0));
     let start = 0;
     for (const end of ends) {
-      this.#inserts[table]?.run(block, sealed(bytes.subarray(start, end), block));
+      const own = at + start;
+      const sum = crcOf(bytes.subarray(start, end));
+      draft.blocks.push(own % 2 ** 32, Math.floor(own / 2 ** 32), end - start, sum);
       start = end;
-      block++;
     }
-    this.#blocks.set(table, block);
   }
 
   async finish(): Promise<void> {
     await this.#packer.close();
-    const dictionary = this.#db.prepare("INSERT INTO dictionaries VALUES (?, ?)");
-    for (const [name, data] of Object.entries(this.#dictionaries))
-      dictionary.run(name, sealed(data, 0));
-    const size = this.#db.prepare("INSERT INTO sizes VALUES (?, ?)");
-    for (const table of TABLES) size.run(table, this.#entries.get(table) ?? 0);
-    this.#db.exec("COMMIT");
-    this.#db.close();
+    const header: Record<string, TableHeader> = {};
+
+    for (const table of TABLES) {
+      const { blocks, dictionary, entries, marks, starts } = this.#drafts[table];
+      header[table] = {
+        entries,
+        blocks: await this.#file.put(Uint32Array.from(blocks)),
+        starts: await this.#file.put(Uint32Array.from(starts)),
+        marks: await this.#file.put(Buffer.concat(marks)),
+        dictionary: isPacked(table) ? await this.#file.put(dictionary ?? NONE) : undefined,
+      };
+    }
+    await this.#file.finish(header);
   }
 
   /**
@@ -158,7 +145,7 @@ export class RecordWriter {
 
   async abandon(): Promise<void> {
     await this.stop();
-    this.#db.close();
+    await this.#file.abandon();
   }
 }
 

@@ -160,12 +160,9 @@ export class PeopleSelection {
   async #wanted(condition: Exclude<Condition, { kind: "address" }>): Promise<Wanted> {
     const { column: name } = condition;
     if (isPlaced(name) && condition.kind !== "range") {
-      const { store, columns } = this.#tables;
-      const ranges = joined(
-        condition.kind === "in"
-          ? await store.spans(name, condition.values)
-          : [await store.places(name, condition)],
-      );
+      const { columns, store } = this.#tables;
+      const wanted = condition.kind === "in" ? condition.values : [condition];
+      const ranges = joined(await store.spans(name, wanted));
 
       return {
         column: await columns.coded(name),

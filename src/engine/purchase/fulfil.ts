@@ -15,7 +15,7 @@ import { narrowing, ownedOutput, ownershipFor } from "./owned.ts";
 import type { Quote } from "./quote.ts";
 import { firstPageUntold, missingFirstPage } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
-import { beginSession, endSession } from "./session.ts";
+import { leaveSession, openSession } from "./session.ts";
 import { sourceOf } from "./source.ts";
 
 /** Buys what a quote says and writes it. Closes the run whatever happens. */
@@ -31,7 +31,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     const sink = owned?.output ?? opened;
     written = sink;
 
-    const cap = await beginSession(run, quote, trade);
+    const cap = await openSession(run, quote, trade);
     const most = Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000);
     const distinct = new Distinct(kindOf(run), most, run.suppression);
     const outcome = await buyPages({ run, quote, sink, distinct }, cap, trade);
@@ -48,7 +48,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     return { receipt, quote, run: run.id, balance: outcome.balance, misses, failure };
   } catch (error) {
     await written?.abort().catch(() => undefined);
-    throw await endSession(run, error, trade);
+    throw await leaveSession(run, error, trade);
   }
 }
 

@@ -11,7 +11,7 @@ import { consentedCap, type Quote } from "./quote.ts";
  * Writes down what this session may spend, before it spends anything.
  * @returns the cap, all told
  */
-export async function beginSession(
+export async function openSession(
   run: Run,
   quote: Quote,
   { account, options, deps }: Trade,
@@ -43,7 +43,7 @@ export async function beginSession(
  * Leaves a run as it is to be found again, or not at all where nothing came of it.
  * @returns what is to be thrown
  */
-export async function endSession(
+export async function leaveSession(
   run: Run,
   error: unknown,
   { store, deps }: Trade,

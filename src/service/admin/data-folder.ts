@@ -142,7 +142,8 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     );
   }
 
-  const { DatasetDamagedError, lostPointer, readPointer } = await import("../../dataset/layout.ts");
+  const { DatasetDamagedError } = await import("../../dataset/damaged.ts");
+  const { lostPointer, readPointer } = await import("../../dataset/layout.ts");
   const { ReloadingEngine } = await import("../../dataset/embedded/reloading-engine.ts");
   const folder = options.dataset ?? datasetDir(dir);
 
