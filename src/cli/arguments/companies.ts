@@ -75,7 +75,7 @@ export async function readCompanies(
     flags,
     context,
   );
-  // A file may be named as a domain is (`.md` is that of Moldova), and whoever has it here may mean it.
+  // A file may be named as a domain is (`.md` is that of Moldova), and whoever has it may mean it.
   const wrong = given.findIndex(
     (name, at) =>
       !isCompany(name) || (flags.by === undefined && isFileHere(names[at] ?? "", context)),
