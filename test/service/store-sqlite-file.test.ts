@@ -673,6 +673,28 @@ describe("the heartbeat", () => {
     expect(await store.verify()).toEqual([]);
   });
 
+  it("forgets at the next start a process that is gone, not one that is at work", async () => {
+    const gone = await open();
+    await fund(gone, 100);
+    await held(gone, c(10));
+    tamper("UPDATE instances SET pid = 4194303");
+    const working = await open();
+    await held(working, c(1));
+    const store = await open();
+    expect(await store.recover(0)).toBe(1);
+    expect(read<{ pid: number }>("SELECT pid FROM instances")).toEqual([{ pid: process.pid }]);
+    expect((await store.balance(ACCOUNT, "live")).held).toBe(c(1));
+  });
+
+  it("a ledger that was closed in good order is no copy, whoever was killed before", async () => {
+    const store = await open();
+    await fund(store, 100);
+    await store.close();
+    tamper("INSERT INTO instances VALUES ('gone', 4194303, '1', 'this', 0)");
+    await (await open()).close();
+    expect(await verifySqliteFile(path)).toMatchObject({ breaches: [], notes: [] });
+  });
+
   it("gives back later what could not be given back when it was asked for", async () => {
     const store = await open({ heartbeatMs: 20, patienceMs: 50 });
     await fund(store, 100);

@@ -145,7 +145,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
         warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
       onChecked: (damage) => {
         if (damage !== undefined) warn(damage);
-        else if (options.log) note("All columns of the dataset were held against their sums.");
+        else if (options.log) note("The whole dataset was held against its sums.");
       },
     });
 

@@ -33,8 +33,9 @@ export interface EmbeddedEngineOptions {
   /** Of codes, postings and keys that are kept in memory. Default: a third of the machine's. */
   readonly columnBytes?: number;
   /**
-   * After the opening all columns are held against their sums: told a sentence for each part that
-   * is damaged, and nothing at the end. Without it nobody looks at what is not asked for.
+   * After the opening all is held against its sums: told once a sentence for each part that is
+   * damaged, there or where a call meets it, and nothing at the end. Without it nobody looks at
+   * what is not asked for.
    */
   readonly onChecked?: (damage?: string) => void;
   /** A search of all people that takes longer is given up with OutOfTimeError. Default 30 s. */
@@ -65,6 +66,7 @@ export class EmbeddedEngine implements Engine {
   readonly #parts: Parts;
   readonly #segments: SegmentCache;
   readonly #selection: PeopleSelection;
+  readonly #onChecked: EmbeddedEngineOptions["onChecked"];
   #calls = 0;
   #closing: Promise<void> | undefined;
   #idle: (() => void) | undefined;
@@ -81,6 +83,7 @@ export class EmbeddedEngine implements Engine {
       },
     );
 
+    this.#onChecked = options.onChecked;
     if (options.onChecked) void this.#check(options.onChecked);
   }
 
@@ -102,8 +105,10 @@ export class EmbeddedEngine implements Engine {
     } catch (error) {
       await columns?.close();
       mark.release();
-      if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error)
-        throw error;
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      // What the system denies is no damage; a file that is not there is.
+      if (!(error instanceof Error) || error instanceof DatasetDamagedError) throw error;
+      if (code !== undefined && code !== "ENOENT") throw error;
       throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, {
         cause: error,
       });
@@ -176,15 +181,20 @@ export class EmbeddedEngine implements Engine {
   }
 
   async #check(onChecked: (damage?: string) => void): Promise<void> {
-    for await (const found of this.#parts.columns.damage()) {
-      if (this.#closing) return;
-      if (found !== undefined) {
-        this.damage.push(found);
-        onChecked(found);
+    for (const file of [this.#parts.columns, this.#parts.store]) {
+      for await (const found of file.damage()) {
+        if (this.#closing) return;
+        if (found !== undefined) this.#hurt(found);
+        await pause(CHECK_PAUSE_MS, undefined, { ref: false });
       }
-      await pause(CHECK_PAUSE_MS, undefined, { ref: false });
     }
     onChecked();
+  }
+
+  #hurt(found: string): void {
+    if (this.damage.includes(found)) return;
+    this.damage.push(found);
+    this.#onChecked?.(found);
   }
 
   close(): Promise<void> {
@@ -208,6 +218,9 @@ export class EmbeddedEngine implements Engine {
     this.#calls++;
     try {
       return await work();
+    } catch (error) {
+      if (error instanceof DatasetDamagedError) this.#hurt(error.message);
+      throw error;
     } finally {
       this.#calls--;
       if (this.#calls === 0) this.#idle?.();

@@ -187,7 +187,7 @@ export async function assertFilesBeside(path: string, patienceMs: number): Promi
  * Whether the file is one that SQLite keeps a log of
  * (https://sqlite.org/fileformat.html, offset 18).
  */
-function hasLog(path: string): boolean {
+export function hasLog(path: string): boolean {
   if (!statSync(path).isFile()) return false;
   const handle = openSync(path, "r");
   try {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { isRunning, type ProcessIdentity, thisProcess } from "../../shared/process.ts";
-import { change, type Row, type Steps, statementRows } from "./database.ts";
+import { change, type Row, type Steps } from "./database.ts";
 
 interface InstanceIdentity extends Pick<ProcessIdentity, "pid" | "started"> {
   /**
@@ -51,8 +51,6 @@ export function isAlive(
   return isRunning(owner) ?? true;
 }
 
-const FORGET_MS = 3_600_000;
-
 export type Instances = ReturnType<typeof instancesBy>;
 
 /**
@@ -98,17 +96,14 @@ export function instancesBy(clock: string) {
     yield* change("DELETE FROM instances WHERE id = $1", id);
   }
 
-  function* prune(now: number): Steps<void> {
-    const silent = yield* statementRows(
-      `SELECT id AS owner, pid, started, machine, heartbeat_at, ${clock} AS clock FROM instances i
-       WHERE heartbeat_at < COALESCE(${clock}, $1) - ${FORGET_MS}
-         AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.owner = i.id AND h.state = 'pending')`,
-      now,
-    );
-    for (const row of silent) {
-      if (!isOwnerAlive(row, now)) yield* change("DELETE FROM instances WHERE id = $1", row.owner);
-    }
+  /** What says nothing any more: of processes that are gone, and hold no money. */
+  const idle = `SELECT id AS owner, pid, started, machine, heartbeat_at, ${clock} AS clock
+    FROM instances i
+    WHERE NOT EXISTS (SELECT 1 FROM holds h WHERE h.owner = i.id AND h.state = 'pending')`;
+
+  function* forget(gone: readonly Row[]): Steps<void> {
+    for (const { owner } of gone) yield* change("DELETE FROM instances WHERE id = $1", owner);
   }
 
-  return { id, columns, isAlive: isOwnerAlive, beat, leave, prune };
+  return { id, columns, idle, isAlive: isOwnerAlive, beat, leave, forget };
 }

@@ -23,7 +23,14 @@ import {
   StoreUnavailableError,
   translateError,
 } from "./errors.ts";
-import { assertFilesBeside, type BrokenPages, brokenPages, lostLedger, seal } from "./files.ts";
+import {
+  assertFilesBeside,
+  type BrokenPages,
+  brokenPages,
+  hasLog,
+  lostLedger,
+  seal,
+} from "./files.ts";
 import { PATIENCE_MS } from "./ledger.ts";
 import { assertLedger, checkSqliteVersion, makeTables } from "./schema.ts";
 import { type Statements, statementsOf } from "./statements.ts";
@@ -38,7 +45,8 @@ export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
   const damage = lostLedger(path);
   if (damage !== undefined) return { breaches: [`file: ${damage}`], notes: [], head: null };
   const { logged, value: verified } = await lookAt(path, (...args) => verifyOpened(path, ...args));
-  return logged ? { ...verified, notes: [] } : verified;
+  // Closed in good order it has no log, whatever a process that was killed before has left in it.
+  return logged || !hasLog(path) ? { ...verified, notes: [] } : verified;
 }
 
 export async function readSqliteFile<Value>(

@@ -333,6 +333,11 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     );
     const dead = pending.filter((row) => !instances.isAlive(row, now));
     await this.#giveBack(dead, "expired");
+
+    const idle = await this.#database.read(instances.idle);
+    const gone = idle.filter((row) => !instances.isAlive(row, now));
+    if (gone.length > 0) await this.#database.change("volatile", () => instances.forget(gone));
+
     this.#beginTending();
 
     return dead.length;
@@ -433,7 +438,6 @@ class LedgerStore implements Omit<Store, keyof Administration> {
 
   async #prune(): Promise<void> {
     const now = this.#now();
-    const { instances } = this.#database;
 
     const some = (): Promise<number> =>
       this.#database.change("volatile", () =>
@@ -448,10 +452,9 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     let pruned = 0;
     for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1)
       pruned += await some();
-    await this.#database.change("volatile", function* () {
-      yield* change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS));
-      yield* instances.prune(now);
-    });
+    await this.#database.change("volatile", () =>
+      change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS)),
+    );
     if (pruned > 0) await this.#database.tidy();
   }
 }
