@@ -272,9 +272,9 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   expect(over.text).toMatch(/7 are yours already; /);
   const again = await agent.call("quote", { kind: "people", filters, profiles: 4, again: true });
   expect(again.data).toMatchObject({
-    // Not looked for: some of them are owned.
-    yours: null,
-    paid_again: null,
+    yours: 7,
+    paid_again: 4,
+    notice: expect.stringMatching(/^up to 4 of the 4 to buy are yours already/),
     credits: 4,
     profiles: 4,
     command: expect.stringContaining("--again"),
@@ -282,6 +282,7 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   const spentBefore = await spent();
   expect((await agent.call("buy", { quote_id: idOf(again) })).data).toMatchObject({ credits: 4 });
   expect(await spent()).toBe(spentBefore + 4);
+  expect(agent.questions.at(-1)).toContain("? Up to 4 of them are owned already. The budget");
   const { data } = await agent.call("read_rows", {
     run: bought.data.run,
     fields: ["company_domain"],

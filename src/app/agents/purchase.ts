@@ -48,7 +48,8 @@ export async function heldQuoteFor(
   allowsUnmatched = false,
 ): Promise<HeldQuote> {
   const { context } = world;
-  const wanted = { target, limit, fresh, maxCalls: AGENT_CALLS };
+  // Who is asked did not say "again": an agent did.
+  const wanted = { target, limit, fresh, maxCalls: AGENT_CALLS, tellsOwned: true };
 
   return await withService(world, async (session) => {
     const said: string[] = [];
@@ -114,7 +115,8 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const rest = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(offer, rest);
   const notice = noticeOf(offer);
-  const isUnknown = again === true || (target.kind === "employees" && offered.share === undefined);
+  const mayBeUnknown = again === true || target.kind === "employees";
+  const isUnknown = mayBeUnknown && offered.share === undefined;
   const fresh = (isNewOnly(offered) ? newPeopleIn(offered.share) : undefined) ?? Number.MAX_VALUE;
 
   return {

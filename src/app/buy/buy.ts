@@ -183,7 +183,7 @@ async function purchase<T>(
   const silent = (): void => undefined;
 
   const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
-  const { target, maxCalls, fresh = false, rows = nowhere(), table } = order;
+  const { target, maxCalls, fresh = false, rows = nowhere(), table, tellsOwned = !fresh } = order;
   const { dialect } = world.seller.client;
   let close = silent;
   try {
@@ -206,10 +206,11 @@ async function purchase<T>(
       onStart: start,
       onProgress: progress,
     };
-    const tellsOwned = dialect.vendor === undefined || dialect.idRows !== undefined;
-    if (tellsOwned && (isNarrowed(target) || !fresh)) {
+    const canTell = dialect.vendor === undefined || dialect.idRows !== undefined;
+    if (canTell && (isNarrowed(target) || tellsOwned)) {
       const { ownershipOf } = await import("../own/ownership.ts");
-      const ownership = ownershipOf({ maxCalls: maxCalls ?? MAX_CALLS, again: fresh }, deps);
+      const again = fresh && isNarrowed(target);
+      const ownership = ownershipOf({ maxCalls: maxCalls ?? MAX_CALLS, again }, deps);
       deps = { ...deps, ownership: ownership.open };
       close = ownership.close;
     }

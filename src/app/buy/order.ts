@@ -29,6 +29,8 @@ export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   readonly maxCalls?: number | undefined;
   /** Whether nothing is bought where nobody matches one of several values of a filter. */
   readonly strict?: boolean;
+  /** Whether it is told who is owned also where all of them are bought again (`fresh`). */
+  readonly tellsOwned?: boolean;
 }
 
 /** A service, a clock, a disk: everything outside that a purchase touches. */
@@ -78,6 +80,7 @@ export function optionsOf({
   maxCalls,
   strict,
   accounts,
+  tellsOwned,
   ...options
 }: Order): ExportOptions {
   return { ...DEFAULTS, ...options };
