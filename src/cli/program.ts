@@ -110,16 +110,22 @@ function seconds(text: string): number {
 
 export async function printHelp(argv: readonly string[], context: Context): Promise<void> {
   const words = argv.slice(argv.indexOf("help") + 1).filter((word) => !word.startsWith("-"));
-  const { topicText } = await import("./topics.ts");
-  const topic = words.length === 1 ? topicText(words[0] ?? "") : undefined;
+  const { codeText, topicText } = await import("./topics.ts");
+  const topic = topicText(words.join(" "));
   if (topic !== undefined) return void context.stdout.write(topic);
   if (words[0] === "all") return (await buildProgram(context, ["--help-all"])).outputHelp();
 
   const command = find(await buildProgram(context, argv), words);
-  if (command !== undefined) return command.outputHelp();
+  const code = codeText(words.join(" "));
+  if (command !== undefined) {
+    command.outputHelp();
+    // A word that is both: the command comes first.
+    if (code !== undefined) context.stdout.write(`\nAs an error code: ${code}`);
+    return;
+  }
 
   const { lookUp } = await import("./answers.ts");
-  context.stdout.write(await lookUp(words.join(" ")));
+  context.stdout.write(code ?? (await lookUp(words.join(" "))));
 }
 
 const find = (command: Command, words: readonly string[]): Command | undefined =>

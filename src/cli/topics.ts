@@ -65,7 +65,7 @@ const hanging = (indent: string, words: readonly string[]): string =>
   ).join("\n");
 
 /** What `help CODE` says. */
-function codeText(code: string): string | undefined {
+export function codeText(code: string): string | undefined {
   const known = ADVICE.filter(({ codes }) => codes.includes(code));
   if (known.length === 0) return undefined;
   const lines = known.map(({ exit, advice }) =>
@@ -188,5 +188,5 @@ prints a JSON Schema for such files: an editor completes and checks by it.
 
 export function topicText(name: string): string | undefined {
   const topic = TOPICS.find((candidate) => candidate === name);
-  return topic === undefined ? codeText(name) : TEXTS[topic]();
+  return topic && TEXTS[topic]();
 }

@@ -371,8 +371,15 @@ export const CODES = {
       "filesystem config_not_writable no_home sample_folder data_folder tls_files",
     ],
     "give the import more memory: docs/operate/import.md": ["out_of_memory"],
-    "restore from a backup: docs/operate/backup.md": [
-      "backup_damaged dataset_damaged ledger_older ledger_format",
+    "take another backup, an older one: docs/operate/backup.md": ["backup_damaged"],
+    "import or generate the dataset again, or restore a backup: docs/operate/backup.md": [
+      "dataset_damaged",
+    ],
+    "put the newest ledger back: an older one lacks charges, and `serve --force` accepts that": [
+      "ledger_older",
+    ],
+    "the message says whose it is: upgrade headcount, or name another `--data` or `--store`": [
+      "ledger_format",
     ],
     "the disk or mount of the folder loses what is written": ["sync_unsound"],
   },

@@ -5,7 +5,14 @@ import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
-import { ADVICE, ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/cli/topics.ts";
+import {
+  ADVICE,
+  codeText,
+  ENVIRONMENT,
+  EXIT_CODES,
+  TOPICS,
+  topicText,
+} from "../../src/cli/topics.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { EXIT } from "../../src/shared/errors.ts";
 import { testContext } from "../support/client.ts";
@@ -58,7 +65,7 @@ describe("help topics", () => {
     // What is no error of whoever typed a command, or has another code by then.
     const others = ["help", "help_displayed", "version", "execute_sub_command_async", "error"];
     expect(commander.filter((code) => !codes.includes(code) && !others.includes(code))).toEqual([]);
-    expect(topicText("over_cap")).toBe(
+    expect(codeText("over_cap")).toBe(
       "over_cap\n\n  exit 4: top up, lower --limit, or allow more: --max-credits, --max-calls\n",
     );
     const stale = testContext({});
@@ -88,6 +95,19 @@ describe("help topics", () => {
   test("there is no text for a name that is no topic", () => {
     expect(topicText("exit")).toBeUndefined();
     expect(topicText("__proto__")).toBeUndefined();
+  });
+
+  test("the name of a command is told as that first, also where it is an error code", async () => {
+    const { commands } = await buildProgram(testContext({}).context, []);
+    const codes = ADVICE.flatMap((each) => each.codes);
+    const both = commands.map((each) => each.name()).filter((name) => codes.includes(name));
+    expect(both).toContain("service");
+    for (const name of both) {
+      const [told, help] = [testContext({}), testContext({})];
+      expect(await main(["help", name], told.context)).toBe(0);
+      expect(await main([name, "--help"], help.context)).toBe(0);
+      expect(told.stdout()).toBe(`${help.stdout()}\nAs an error code: ${codeText(name)}`);
+    }
   });
 });
 
