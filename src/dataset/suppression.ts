@@ -87,12 +87,13 @@ export async function checkLeftOut(datasetDir: string): Promise<string[]> {
 /**
  * Takes people with their companies (`linked_people`) whom
  * the list names out of the table that they came from.
+ * @returns how many
  */
 export async function removeSuppressed(
   connection: DuckDBConnection,
   table: string,
   suppression: Suppression,
-) {
+): Promise<number> {
   const hidden: string[] = [];
   const result = await connection.stream(
     "SELECT id, network_url, company_domain FROM linked_people",
@@ -104,10 +105,11 @@ export async function removeSuppressed(
     }
   }
 
-  if (hidden.length === 0) return;
+  if (hidden.length === 0) return 0;
 
   await connection.run(
     `DELETE FROM ${table} WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`,
     [JSON.stringify(hidden)],
   );
+  return hidden.length;
 }

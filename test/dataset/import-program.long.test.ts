@@ -281,7 +281,22 @@ describe("the program", () => {
       const ended = await run([...IMPORT, "p.csv", "--dry-run"]);
       expect(ended.code).toBe(0);
       expect(ended.stderr).toMatch(/^Would import 1 person .*the dataset is as it was/);
-      expect(readdirSync(join(folder, "demo/dataset"))).toEqual(["lock.db"]);
+      expect(readdirSync(join(folder, "demo"))).toEqual(["import-rejects.ndjson"]);
+      await write("wrong.csv", "colour\nred\n");
+      const before = readdirSync(folder);
+      const failed = ["service", "import", "--data", "fresh", "--dry-run", "--people"];
+      expect((await run([...failed, "wrong.csv"])).code).toBe(2);
+      expect((await run([...failed, "p.csv", "--max-refused", "9"])).code).toBe(0);
+      expect(readdirSync(folder)).toEqual([...before, "fresh"].sort());
+      expect(readdirSync(join(folder, "fresh"))).toEqual(["import-rejects.ndjson"]);
+    });
+
+    test("whoever is suppressed is not said to be imported", async () => {
+      await write("p.csv", "id,name\n1,A\n2,B\n3,C\n");
+      await run([...IMPORT, "p.csv"]);
+      expect((await run(["service", "suppress", "add", "2", "--data", "demo"])).code).toBe(0);
+      const { stderr } = await run([...IMPORT, "p.csv"]);
+      expect(stderr).toMatch(/^Imported 2 people .*\nLeft out, as they are suppressed: 1\./);
     });
 
     test("the file of refused rows is never replaced while it is read", async () => {

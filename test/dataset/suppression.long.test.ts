@@ -140,6 +140,7 @@ test("importing the same people again does not bring them back, and off the list
   const scratch = await tempFolder();
   mkdirSync(scratch, { recursive: true });
   writeFileSync(join(scratch, "people.ndjson"), `${before.join("\n")}\n`);
+  const left: (readonly [taken: number, suppressed: number | null])[] = [];
   const again = async () => {
     const input = {
       people: ["people.ndjson"],
@@ -147,7 +148,8 @@ test("importing the same people again does not bring them back, and off the list
       cwd: scratch,
       rejects: "rejects.ndjson",
     };
-    await importDataset(input, options(datasetDir));
+    const { people, suppressed } = await importDataset(input, options(datasetDir));
+    left.push([people.taken, suppressed]);
     return (await recordsOf(await open(datasetDir))).map((record) => personOf(record).id);
   };
   const ids = await again();
@@ -159,6 +161,10 @@ test("importing the same people again does not bring them back, and off the list
   });
   await list.remove([suppressedName(person.id) ?? { kind: "id" }], []);
   expect(await again()).toContain(person.id);
+  expect(left).toEqual([
+    [PEOPLE, 1],
+    [PEOPLE, 0],
+  ]);
 });
 
 test("nobody to take out leaves the version, and a list that cannot be read builds nothing", async () => {

@@ -54,6 +54,17 @@ test("a column of the company is never proposed for who a person is, nor the oth
     name: "Full Name",
     company_name: "Organization",
   });
+  // People have it under many names; capitals within a word part none of them.
+  for (const name of ["LinkedIn URL", "linkedin", "Profile URL", "li_url", "URL", "LinkedIn"]) {
+    expect(proposedMap("people", {}, ["Name", name])).toEqual({ network_url: name });
+  }
+  expect(proposedMap("people", {}, ["URL", "Company LinkedIn URL", "LinkedIn URL"])).toEqual({
+    network_url: "LinkedIn URL",
+    company_network_url: "Company LinkedIn URL",
+  });
+  expect(proposedMap("companies", {}, ["Name", "LinkedIn URL"])).toEqual({
+    company_network_url: "LinkedIn URL",
+  });
   expect(proposedMap("companies", {}, ["Contact Name", "Company", "Person ID"])).toEqual({
     name: "Company",
   });

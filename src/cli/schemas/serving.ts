@@ -126,6 +126,10 @@ const imported = s.object({
     ),
     "unusable values that were left out, by table and field",
   ),
+  suppressed: s.said(
+    s.maybe(s.wholeNumberShape),
+    "people who were taken and left out by `service suppress`; null: a dry run",
+  ),
   rejects: s.said(s.maybe(s.text), "the file of refused rows"),
   seconds: s.number,
 });

@@ -4,7 +4,7 @@ import { didYouMean } from "../../shared/contract/suggest.ts";
 import { isObject, someOf } from "../../shared/contract/text.ts";
 import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
-import { OTHER_NAMES, plainName } from "../../shared/tables/headings.ts";
+import { OTHER_NAMES, squeezed } from "../../shared/tables/headings.ts";
 import { InputError } from "../../shared/tables/input-file.ts";
 
 export type ImportKind = "people" | "companies";
@@ -181,12 +181,9 @@ const asText = (name: string): string => `"${name}"`;
 
 export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) => boolean {
   const mapped = Object.values(map).filter((column) => column !== null);
-  const meanings = new Set([
-    ...mappedFields(kind),
-    ...mappedFields(kind).flatMap((field) => otherNamesOf(kind, field)),
-    ...mapped.map(plainName),
-  ]);
-  return (name) => meanings.has(plainName(name));
+  const others = mappedFields(kind).flatMap((field) => otherNamesOf(kind, field));
+  const known = new Set([...mappedFields(kind), ...others, ...mapped].map(squeezed));
+  return (name) => known.has(squeezed(name));
 }
 
 export type MappedColumns = ReadonlyMap<string, string>;
@@ -210,14 +207,14 @@ export function findColumns(
   map: ColumnMap,
   { file, names, copies, nested }: MappedHeader,
 ): MappedColumns {
-  const byPlainName = groupsBy(names, (column) => plainName(copies?.get(column) ?? column));
+  const bySqueezed = groupsBy(names, (column) => squeezed(copies?.get(column) ?? column));
   const columns = new Map<string, string>();
   for (const field of mappedFields(kind)) {
     const wanted = map[field];
     if (wanted === null) continue;
 
     if (wanted === undefined) {
-      const [column, ...others] = byPlainName.get(field) ?? [];
+      const [column, ...others] = bySqueezed.get(squeezed(field)) ?? [];
       if (others.length > 0) {
         throw new InputError(
           `${file} has several columns that are ${field} of ${kind}: ` +
@@ -256,18 +253,18 @@ export function findColumns(
 
 /** Columns of other names for fields that no column is named for: what a map may say. */
 export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly string[]): ColumnMap {
-  const byPlainName = new Map(names.map((column) => [plainName(column), column]));
+  const bySqueezed = new Map(names.map((column) => [squeezed(column), column]));
   const fields = mappedFields(kind).filter(
-    (field) => map[field] === undefined && !byPlainName.has(field),
+    (field) => map[field] === undefined && !bySqueezed.has(squeezed(field)),
   );
   const columns = new Set([
     ...Object.values(map),
-    ...mappedFields(kind).map((field) => byPlainName.get(field)),
+    ...mappedFields(kind).map((field) => bySqueezed.get(squeezed(field))),
   ]);
 
   const proposed: Record<string, string> = {};
   for (const field of fields) {
-    const others = otherNamesOf(kind, field).map((name) => byPlainName.get(name));
+    const others = otherNamesOf(kind, field).map((name) => bySqueezed.get(squeezed(name)));
     const column = others.find((other) => other !== undefined && !columns.has(other));
     if (column !== undefined) proposed[field] = column;
     columns.add(column);

@@ -39,6 +39,8 @@ export interface ImportReport {
   readonly companies: TableReport & { readonly derived: number };
   readonly departments: DepartmentReport;
   readonly cleared: Readonly<Record<string, ClearedReport>>;
+  /** People who were taken and left out by the list; null: that was not tried. */
+  readonly suppressed: number | null;
   readonly rejects: string | null;
 }
 
@@ -52,8 +54,10 @@ export async function importDataset(
   options: BuildOptions,
 ): Promise<ImportReport> {
   const source = await filesToImport(input, options);
-  await buildDataset(source, options);
-  return source.report();
+  const meta = await buildDataset(source, options);
+  const report = source.report();
+  const { taken } = report.people;
+  return { ...report, suppressed: meta === undefined ? null : taken - meta.people };
 }
 
 /** What is made of files: of a dry run only the report. */
@@ -149,6 +153,7 @@ async function stageFiles(
       companies: { ...companies, derived },
       departments,
       cleared,
+      suppressed: null,
       rejects: await rejects.finish(),
     };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { copyFile, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, mkdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { finished } from "node:stream/promises";
 import { InputError } from "../../shared/tables/input-file.ts";
 import { newDraftName } from "../layout.ts";
@@ -76,6 +76,7 @@ export async function rejectFileAt(path: string, datasetDir: string, inputs: rea
 }
 
 async function moveOver(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   try {
     await rename(from, to);
   } catch (error) {

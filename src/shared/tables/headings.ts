@@ -41,16 +41,14 @@ const COMPANY_COLUMNS = [
 
 /** Columns that tell people, in plain form, best first. */
 const PERSON_COLUMNS = {
-  address: ["network_url", "linkedin_url", "linkedin_profile_url", "person_linkedin_url"].concat(
-    OTHER_NAMES.network_url ?? [],
-  ),
+  address: ["network_url"].concat(OTHER_NAMES.network_url ?? []),
   id: ["id"].concat(OTHER_NAMES["id of people"] ?? []),
   domain: ["domain"],
 };
 const PEOPLE = Object.values(PERSON_COLUMNS).flat();
 
-/** `web_site`, `WebSite` and `Website` are one. */
-const squeezed = (name: string): string => plainName(name).replaceAll("_", "");
+/** `web_site`, `WebSite` and `Website` are one, and `LinkedIn URL` is `linkedin_url`. */
+export const squeezed = (name: string): string => plainName(name).replaceAll("_", "");
 
 const OTHERS =
   "account, account_name, companies, domains, person, people, name, email, mail, email_address, " +

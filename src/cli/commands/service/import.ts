@@ -1,3 +1,7 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { ImportInput, ImportReport } from "../../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../../dataset/build/import-stage.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -100,7 +104,6 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
     );
   }
 
-  const { join } = await import("node:path");
   const folder = await folderOf(options, context);
   const input: ImportInput = {
     people,
@@ -129,7 +132,16 @@ async function intoFolder(
   keep: number | undefined,
 ): Promise<ImportReport> {
   const { importDataset } = await import("../../../dataset/build/import.ts");
-  return importDataset(input, { ...setup, ...present({ keep }) });
+  if (!input.dryRun || existsSync(setup.datasetDir))
+    return importDataset(input, { ...setup, ...present({ keep }) });
+
+  // What only tries leaves no folder behind.
+  const datasetDir = await mkdtemp(join(tmpdir(), "headcount-"));
+  try {
+    return await importDataset(input, { ...setup, datasetDir });
+  } finally {
+    await rm(datasetDir, { recursive: true, force: true });
+  }
 }
 
 async function intoServers(
@@ -138,7 +150,6 @@ async function intoServers(
   setup: BuildSetup,
   { context, options }: Desk<ImportOptions>,
 ): Promise<ImportReport> {
-  const { join } = await import("node:path");
   const { suppressionDir } = await import("../../../dataset/suppression.ts");
   const { importIntoClickHouse } = await import("../../../dataset/clickhouse/load/import.ts");
   const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
@@ -153,12 +164,14 @@ async function intoServers(
 
 function summary(report: ImportReport, seconds: number, isDryRun: boolean): string {
   const { people, companies, departments } = report;
+  const leftOut = report.suppressed ?? 0;
   const rate = grouped(Math.round(people.rows / Math.max(seconds, 0.001)));
   const verb = isDryRun ? "Would import" : "Imported";
   const version = isDryRun ? "the dataset is as it was" : `dataset ${report.version}`;
   const lines = [
-    `${verb} ${counted(people.taken, "person", "people")} in ` +
+    `${verb} ${counted(people.taken - leftOut, "person", "people")} in ` +
       `${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
+    ...(leftOut > 0 ? [`Left out, as they are suppressed: ${grouped(leftOut)}.`] : []),
     companies.files === 0
       ? `Companies: ${grouped(companies.derived)} derived from people.`
       : `Companies: ${grouped(companies.taken)}.`,

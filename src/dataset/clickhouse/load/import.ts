@@ -143,12 +143,15 @@ async function make(
   const source = await filesToImport(input, options);
   await stageSource(source, room, options);
   await link(room.connection);
-  if (!hidden.isEmpty) await removeSuppressed(room.connection, "raw_people", hidden);
+  const suppressed = hidden.isEmpty
+    ? 0
+    : await removeSuppressed(room.connection, "raw_people", hidden);
 
   const { pieceRows = PIECE_ROWS } = options;
   const sizes = await writePieces(room, folder, pieceRows);
   // A version is part of the names of tables.
-  const report = { ...source.report(), version: source.version.replace(/\W/g, "_") };
+  const version = source.version.replace(/\W/g, "_");
+  const report = { ...source.report(), suppressed, version };
   return keepLoad(folder, { ...sizes, fingerprint, report, isWhole: false });
 }
 
