@@ -250,6 +250,7 @@ export const SERVING = {
       refunded: s.creditsShape,
       day: s.optionalProperty(s.text),
       key: s.optionalProperty(s.text),
+      name: s.optionalProperty(s.said(s.maybe(s.text), "of the key")),
       call: s.optionalProperty(priced),
     }),
   ),

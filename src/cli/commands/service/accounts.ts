@@ -51,7 +51,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service accounts create acme --name "Acme Ltd"
   $ headcount service credits add 5000 --account acme
   $ headcount service keys create --account acme --name first`)
-    .does(LEDGER, atStore(context, create));
+    .does(LEDGER, atStore(context, create, true));
 
   addFolderOptions(accounts.command("list", { isDefault: true }))
     .description("List the accounts with their balances and keys. A pipe gets CSV.")

@@ -59,7 +59,7 @@ export function register(service: Command, context: Context): void {
     .examples(`
   $ headcount service credits add 10000
   $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
-    .does(LEDGER, atStore(context, adjusting("add")));
+    .does(LEDGER, atStore(context, adjusting("add"), true));
 
   addAdjust(
     addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")),
@@ -218,7 +218,7 @@ export function registerPlan(service: Command, context: Context): void {
   $ headcount service plan set keep-days=7      rows of a purchase on the page are kept (30)
 
 Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
-    .does(LEDGER, atStore(context, setPlan));
+    .does(LEDGER, atStore(context, setPlan, true));
 
   addAccountOptions(plan.command("show", { isDefault: true }))
     .description("Show the rate limits and the prices of an account.")

@@ -169,8 +169,19 @@ async function usage({ context, options, printer, store }: StoreDesk<UsageOption
     since,
     ...(await usedKey(store, key, options)),
   };
-  const columns = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
-  await printList(columns, await store.usage(query), printer, "Nothing was charged.");
+  const rows = await store.usage(query);
+  const keys = by.includes("key") ? await store.listKeys(account) : [];
+  const names = new Map(keys.map(({ id, name }) => [id, name]));
+  const name: ColumnOf<UsageRow> = {
+    name: "name",
+    title: "name",
+    long: true,
+    value: ({ keyId }) => names.get(keyId ?? "") ?? null,
+  };
+  const groups = by.flatMap((group) =>
+    group === "key" ? [GROUP_COLUMNS.key, name] : GROUP_COLUMNS[group],
+  );
+  await printList([...groups, ...SUMS], rows, printer, "Nothing was charged.");
 }
 
 const GROUP_COLUMNS: Readonly<Record<UsageGroup, ColumnOf<UsageRow>>> = {
@@ -191,8 +202,9 @@ type AuditOptions = FolderOptions & Times & { readonly account?: string };
 export function registerAudit(service: Command, context: Context): void {
   const command = addFolderOptions(service.command("audit"))
     .description(
-      "List every act of administration, the newest first: accounts, keys, " +
-        "plans and credits; who, when and what, never a key or a record. " +
+      "List every act on accounts, keys, plans, credits and sessions, each forget and restore, " +
+        "the newest first; who, when and what, never a key or a record. " +
+        "Imports, backups and suppressions are not in it. " +
         "All of them in a pipe (CSV), the last thirty on a terminal.",
     )
     .option("--account <id>", "only what concerns one account");

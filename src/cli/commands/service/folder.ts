@@ -77,8 +77,9 @@ export interface StoreDesk<Options> extends Desk<Options> {
 
 /**
  * Opens the accounts of the options' data folder, does the work, closes
- * them. Accounts are made only beside a dataset, so that a mistyped
- * folder is not a new one. Errors become those of the command line.
+ * them. Errors become those of the command line.
+ * @param begins whether accounts are made where there are none, but only beside a dataset, so that
+ * a mistyped folder is not a new one
  */
 export const atStore = <
   Options extends FolderOptions & { readonly account?: string },
@@ -86,6 +87,7 @@ export const atStore = <
 >(
   context: Context,
   work: (desk: StoreDesk<Options>, ...args: Args) => Promise<void>,
+  begins = false,
 ) =>
   atDesk(context, async (desk: Desk<Options>, ...args: Args) => {
     const { options } = desk;
@@ -94,7 +96,8 @@ export const atStore = <
     try {
       const { openStore } = await import("../../../service/admin/data-folder.ts");
       const ledger = await ledgerOf(options, context);
-      const create = ledger.store === undefined && existsSync(join(dir, "dataset", "CURRENT"));
+      const isOwn = ledger.store === undefined && existsSync(join(dir, "dataset", "CURRENT"));
+      const create = begins && isOwn;
       const store = await openStore(dir, { ...ledger, create });
 
       try {

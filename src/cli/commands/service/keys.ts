@@ -83,7 +83,7 @@ function registerMaking(keys: Command, context: Context): void {
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
   $ headcount service keys create --mode test --json`)
-    .does(LEDGER, atStore(context, create));
+    .does(LEDGER, atStore(context, create, true));
 
   addAccountOptions(keys.command("rotate").argument(...KEY))
     .argument("[overlap]", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
