@@ -207,7 +207,7 @@ describe("running", () => {
       ["sales", 0, runIds(u)[2]],
     ]);
     expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toBe(
-      "job,profiles,settled,uncertain,foreign,declared,told\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
+      "job,profiles,settled,uncertain,pending,foreign,declared,told\nlegal,12,12,0,0,0,0,0\nsales,20,20,0,0,0,0,0\n",
     );
     const status = (await u.json(["jobs", "status", ...file, "--json"])) as {
       jobs: Record<string, unknown>[];
@@ -359,7 +359,7 @@ describe("the budget", () => {
     await u.ends(4, ["jobs", "run", "legal", ...file("26/month")]);
     await u.ran(["jobs", "run", "legal", ...file("27/month")]);
     expect((await u.run(["spend", "--by", "job"])).stdout).toBe(
-      "job,profiles,settled,uncertain,foreign,declared,told\n(by hand),45,45,0,0,0,0\nlegal,12,12,0,0,0,0\nsales,20,20,0,0,0,0\n",
+      "job,profiles,settled,uncertain,pending,foreign,declared,told\n(by hand),45,45,0,0,0,0,0\nlegal,12,12,0,0,0,0,0\nsales,20,20,0,0,0,0,0\n",
     );
   });
 
