@@ -322,7 +322,7 @@ export const CODES = {
   },
   not_found: {
     "a single look-up matched nothing; it was free": ["not_found"],
-    "nobody is kept or listed by that name: use the whole profile address": [
+    "nobody is kept or listed by that name: use the whole profile address, or an id": [
       "bad_name nobody_kept not_owned not_suppressed",
     ],
     "`accounts list`, `keys list`, `entries` or `dataset list` of `headcount service` shows what there is":

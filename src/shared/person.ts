@@ -447,6 +447,9 @@ export interface Sighting {
   readonly service: string;
 }
 
+const keysOf = ({ address, id }: Identity, service: string): readonly string[] =>
+  [address, id === undefined ? undefined : `${service} ${id}`].filter((one) => one !== undefined);
+
 /**
  * The different people among these: records are of one
  * who share an address, or an id of the same service.
@@ -454,9 +457,7 @@ export interface Sighting {
 function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<string>[] {
   const people: Set<string>[] = [];
   for (const { who, service } of sightings) {
-    const names = [who.address, who.id === undefined ? undefined : `${service} ${who.id}`].filter(
-      (one) => one !== undefined,
-    );
+    const names = keysOf(who, service);
     const same = people.filter((person) => names.some((one) => person.has(one)));
     const merged = new Set([...names, ...same.flatMap((person) => [...person])]);
     people.splice(0, people.length, ...people.filter((person) => !same.includes(person)), merged);
@@ -470,14 +471,23 @@ function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<strin
  */
 export function requireOne(word: string, sightings: readonly Sighting[]): void {
   const people = peopleAmong(sightings);
-  if (people.length > 1 && !word.includes("/")) throw ambiguous(word, people);
+  if (people.length > 1 && !word.includes("/"))
+    throw ambiguous(
+      word,
+      people.map((person) => {
+        const own = sightings.filter(({ who, service }) =>
+          keysOf(who, service).some((key) => person.has(key)),
+        );
+        return own.find(({ who }) => who.address)?.who.address ?? own[0]?.who.id;
+      }),
+    );
 
   for (const one of sightings) {
     const twin = sightings.find(({ who, service }) => isTwin(one, who, service));
     if (twin !== undefined)
       throw ambiguous(
         word,
-        [one, twin].map(({ who }) => new Set([who.spelled ?? ""])),
+        [one, twin].map(({ who }) => who.spelled),
       );
   }
 }
@@ -499,11 +509,11 @@ const spellingOf = ({ spelled = "" }: Identity): string =>
     .replace(/^https?:\/\/(?:www\.)?/i, "")
     .replace(/\/+$/, "");
 
-function ambiguous(word: string, people: readonly ReadonlySet<string>[]): CliError {
-  const said = someOf(people.map(([first = ""]) => echo(first)));
+function ambiguous(word: string, people: readonly (string | undefined)[]): CliError {
+  const said = someOf(people.map((name = "") => echo(name)));
   return usageError(
     `"${echo(word)}" names ${people.length} people: ${said}; nothing was changed`,
-    "name one by the whole profile address",
+    "name one as it is listed: by the whole profile address, or where there is none by the id",
     "ambiguous_person",
   );
 }

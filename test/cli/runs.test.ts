@@ -413,6 +413,11 @@ describe("runs remove and prune", () => {
     const { code, stderr } = await run("remove", id, "-y");
     expect(code).toBe(2);
     expect(stderr).toContain(`run ${id} is unfinished and holds 3 rows`);
+    // What is copied does it, also where nobody can be asked.
+    expect(stderr).toContain(`or remove it: headcount runs remove ${id} -y --force\n`);
+    expect((await run("remove", id)).stderr).toContain(
+      `or remove it: headcount runs remove ${id} --force --yes\n`,
+    );
     expect((await run("remove", id, "-y", "--force", "--json")).stdout).toBe(
       `{"removed":["${id}"]}\n`,
     );

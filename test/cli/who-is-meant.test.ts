@@ -155,6 +155,18 @@ describe("texts of one person", () => {
     expect(person.is({ id: "003abcdef", address: undefined }, "")).toBe(false);
   });
 
+  test("several people are listed by what names each: the address, or the id where there is none", () => {
+    const seen = (id: string, network_url: string | null) => {
+      const who = identityIn({ id, network_url, name: "Ada" });
+      if (who === undefined) throw new Error("no record");
+      return { who, service: "/state/library/one.db" };
+    };
+    const people = [seen("7", null), seen("8", "https://network.example/in/ada")];
+    expect(() => requireOne("Ada", people)).toThrow(
+      '"Ada" names 2 people: 7, network.example/in/ada; nothing was changed',
+    );
+  });
+
   test("addresses that are one in canonical form alone are not told apart, and refused", () => {
     const seen = (id: string, network_url: string) => {
       const who = identityIn({ id, network_url });

@@ -66,6 +66,13 @@ describe("a folder that is mistyped", () => {
     const verified = await headcount("service", "verify", "--data", data);
     expect([verified.code, verified.out]).toEqual([0, "ledger\tnone\ndataset\tsound\n"]);
     expect(verified.err).toContain("there are no accounts in");
+    const before = readdirSync(data);
+    for (const list of ["keys list", "credits show", "entries", "usage", "audit", "sessions"]) {
+      const listed = await headcount("service", ...list.split(" "), "--data", data);
+      expect([list, listed.code, listed.out]).toEqual([list, 2, ""]);
+      expect(listed.err).toContain("there are no accounts in");
+    }
+    expect(readdirSync(data)).toEqual(before);
     expect((await headcount("service", "keys", "create", "--data", data)).code).toBe(0);
     expect((await headcount("service", "credits", "--data", data)).out).toContain(
       "balance\t10000\n",

@@ -312,12 +312,12 @@ describe("the books", () => {
       { day, calls: 3, rows: 6, charged: 6, refunded: 0 },
     ]);
     expect(await told(data, "usage", "--by", "key,call")).toMatchObject([
-      { key: "k_a", call: "person_search", charged: 2 },
+      { key: "k_a", name: "k_a", call: "person_search", charged: 2 },
       { key: "k_b", call: "company_enrich", charged: 1 },
       { key: "k_b", call: "person_search", charged: 3 },
     ]);
     expect((await said(data, "usage", "--by", "key", "--key", "k_a")).out).toBe(
-      "key,calls,rows,charged,refunded\nk_a,1,2,2,0\n",
+      "key,name,calls,rows,charged,refunded\nk_a,k_a,1,2,2,0\n",
     );
     expect((await said(data, "usage", "--by", "week")).err).toContain("--by takes day, key, call");
   });

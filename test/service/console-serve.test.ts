@@ -126,6 +126,7 @@ describe("service link", () => {
       0,
     );
     expect((await headcount("service", "accounts", "create", "acme", "--data", data)).code).toBe(0);
+    let isNamed = false;
     const roleOf = async (...options: string[]): Promise<unknown> => {
       const { code, err, out } = await headcount(
         "service",
@@ -133,10 +134,14 @@ describe("service link", () => {
         "--json",
         "--data",
         data,
+        ...(isNamed ? ["--public-url", "https://people.example"] : []),
         ...options,
       );
       return code === 0 ? (JSON.parse(out) as { role: string }).role : err;
     };
+    // Another service may answer where this one would: it was never served.
+    expect(await roleOf()).toContain("no service was started on this folder yet");
+    isNamed = true;
     expect(await roleOf()).toBe("owner");
     expect(await roleOf("--account", "acme")).toBe("owner");
     expect(await roleOf("--account", "default")).toBe("owner");

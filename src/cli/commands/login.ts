@@ -117,7 +117,7 @@ export async function logIn(
   const isAsked = options.keyStdin !== true && canPrompt(context);
   // Before anybody types a key: where it could not be kept.
   if (isAsked && options.insecureStorage !== true)
-    await inKeychain((chain) => chain.get(name), { name, baseUrl }, context);
+    await inKeychain((chain) => chain.get(name), { name, baseUrl, keyStdin: false }, context);
 
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
   const account = await checkWithService(
@@ -127,7 +127,7 @@ export async function logIn(
   );
 
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
-  const place = { name, baseUrl, keyStore, before, dir };
+  const place = { name, baseUrl, keyStore, before, dir, keyStdin: options.keyStdin === true };
   await storeKey(key, place, context);
   const next = await keepConnection(place, account);
 
@@ -188,11 +188,12 @@ const keepConnection = (
 /** @throws CliError (exit 3), with the very command that keeps the key in a file */
 async function inKeychain(
   work: (chain: Keychain) => Promise<unknown>,
-  { name, baseUrl }: { readonly name: string; readonly baseUrl: string },
+  { name, baseUrl, keyStdin }: Pick<KeyPlace, "name" | "baseUrl" | "keyStdin">,
   context: Context,
 ): Promise<void> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
-  const options = [option("base_url", baseUrl), option("insecure_storage")];
+  const piped = keyStdin ? [option("key_stdin")] : [];
+  const options = [option("base_url", baseUrl), option("insecure_storage"), ...piped];
   const whole = command("login", { arguments: [name], options });
   const speech: DoorWords = {
     option: String,
@@ -303,11 +304,12 @@ interface KeyPlace {
   readonly keyStore: "keychain" | "file";
   readonly before: Connection | undefined;
   readonly dir: string;
+  readonly keyStdin: boolean;
 }
 
 async function storeKey(
   key: string,
-  { baseUrl, before, dir, keyStore, name }: KeyPlace,
+  { baseUrl, before, dir, keyStdin, keyStore, name }: KeyPlace,
   context: Context,
 ): Promise<void> {
   const { keyFile, removeFromKeyFile, writeKeyFile } = await import(
@@ -322,7 +324,7 @@ async function storeKey(
     return;
   }
 
-  await inKeychain((chain) => chain.set(name, key), { name, baseUrl }, context);
+  await inKeychain((chain) => chain.set(name, key), { name, baseUrl, keyStdin }, context);
   if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
 }
 

@@ -261,7 +261,11 @@ export class RunStore {
    * @throws CliError exit 9 where it is at work, exit 2
    * where it may still be resumed and `force` is not set
    */
-  requireRemovable({ id, pending, plan, status, rows }: RunSummary, force: boolean): void {
+  requireRemovable(
+    { id, pending, plan, status, rows }: RunSummary,
+    force: boolean,
+    byForce: string,
+  ): void {
     if (status === "running") {
       throw failed.locked(
         `run ${id} is at work`,
@@ -278,7 +282,7 @@ export class RunStore {
     const lost = pending === 0 ? "" : `, and ${counted(pending, "request")} may have cost more`;
     throw usageError(
       `run ${id} is ${status} and holds ${counted(rows, "row")}${lost}`,
-      `${first}, or remove it with --force`,
+      `${first}, or remove it: ${byForce}`,
     );
   }
 

@@ -114,7 +114,9 @@ async function removeAll(
   desk: Desk<RemoveOptions>,
 ): Promise<void> {
   const { context, options, printer } = desk;
-  for (const run of runs) store.requireRemovable(run, options.force === true);
+  const isAsked = options.yes === true || canPrompt(context);
+  const byForce = sameCommand(context, "--force", ...(isAsked ? [] : ["--yes"]));
+  for (const run of runs) store.requireRemovable(run, options.force === true, byForce);
   if (runs.length > 0 && options.yes !== true) await agree(runs, context);
   await removeKeeping(store, runs, options, context);
   report("removed", runs, printer);

@@ -132,7 +132,6 @@ const COLUMNS: readonly ColumnOf<AccountSummary>[] = [
   { name: "suspended_at", value: ({ suspendedAt }) => iso(suspendedAt) },
 ];
 
-const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["owner", "viewer"] as const;
 
 type LinkOptions = AccountOptions & { readonly name?: string; readonly publicUrl?: string };
@@ -164,8 +163,13 @@ async function printLink(
   const { account, name = "", publicUrl: url } = options;
   if (name !== "" && !isLinkName(name))
     throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
-  const origin =
-    url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : publicOrigin(url);
+  const origin = url === undefined ? await store.console.lastServed() : publicOrigin(url);
+  if (origin === undefined)
+    throw usageError(
+      "no service was started on this folder yet, so nobody knows its address",
+      `headcount serve${placeFlags(options)} prints a link, or name it with --public-url`,
+    );
+
   const { makeLink } = await import("../../../service/console/sessions.ts");
   const entry = { accountId: account, role, name, createdAt: context.now() };
   const link = `${origin}/console/enter#t=${await makeLink(store, entry, "service link")}`;
