@@ -447,23 +447,26 @@ export interface Sighting {
   readonly service: string;
 }
 
-const keysOf = ({ address, id }: Identity, service: string): readonly string[] =>
-  [address, id === undefined ? undefined : `${service} ${id}`].filter((one) => one !== undefined);
+const areOne = (one: Sighting, other: Sighting): boolean =>
+  (one.who.address !== undefined && one.who.address === other.who.address) ||
+  (one.who.id !== undefined && one.who.id === other.who.id && one.service === other.service);
 
 /**
  * The different people among these: records are of one
  * who share an address, or an id of the same service.
  */
-function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<string>[] {
-  const people: Set<string>[] = [];
-  for (const { who, service } of sightings) {
-    const names = keysOf(who, service);
-    const same = people.filter((person) => names.some((one) => person.has(one)));
-    const merged = new Set([...names, ...same.flatMap((person) => [...person])]);
-    people.splice(0, people.length, ...people.filter((person) => !same.includes(person)), merged);
+function peopleAmong(sightings: readonly Sighting[]): readonly (readonly Sighting[])[] {
+  let people: Sighting[][] = [];
+  for (const sighting of sightings) {
+    const same = people.filter((person) => person.some((other) => areOne(sighting, other)));
+    const others = people.filter((person) => !same.includes(person));
+    people = [...others, [...same.flat(), sighting]];
   }
   return people;
 }
+
+const nameOf = (person: readonly Sighting[]): string | undefined =>
+  person.find(({ who }) => who.address)?.who.address ?? person[0]?.who.id;
 
 /**
  * @throws CliError exit 2 where a word names several people, or addresses
@@ -471,16 +474,7 @@ function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<strin
  */
 export function requireOne(word: string, sightings: readonly Sighting[]): void {
   const people = peopleAmong(sightings);
-  if (people.length > 1 && !word.includes("/"))
-    throw ambiguous(
-      word,
-      people.map((person) => {
-        const own = sightings.filter(({ who, service }) =>
-          keysOf(who, service).some((key) => person.has(key)),
-        );
-        return own.find(({ who }) => who.address)?.who.address ?? own[0]?.who.id;
-      }),
-    );
+  if (people.length > 1 && !word.includes("/")) throw ambiguous(word, people.map(nameOf));
 
   for (const one of sightings) {
     const twin = sightings.find(({ who, service }) => isTwin(one, who, service));

@@ -223,7 +223,7 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
     expect(refused.code).toBe(3);
     expect(refused.stderr).toMatch(/no D-Bus session[\s\S]*--insecure-storage/);
     expect(refused.stderr).toContain(
-      `headcount login work --base-url ${server.url} --insecure-storage --key-stdin\n`,
+      `headcount login work --key-stdin --base-url ${server.url} --insecure-storage\n`,
     );
     expect(existsSync(configDir)).toBe(false);
     const chosen = await run([...argv, "--insecure-storage"], { stdin: KEY });

@@ -21,7 +21,7 @@ import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts"
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { creditsText } from "../../shared/contract/money.ts";
 import { harmless } from "../../shared/contract/text.ts";
-import { CliError, command, type DoorWords, option, usageError } from "../../shared/errors.ts";
+import { CliError, type DoorWords, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
@@ -117,7 +117,7 @@ export async function logIn(
   const isAsked = options.keyStdin !== true && canPrompt(context);
   // Before anybody types a key: where it could not be kept.
   if (isAsked && options.insecureStorage !== true)
-    await inKeychain((chain) => chain.get(name), { name, baseUrl, keyStdin: false }, context);
+    await inKeychain((chain) => chain.get(name), context);
 
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
   const account = await checkWithService(
@@ -127,7 +127,7 @@ export async function logIn(
   );
 
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
-  const place = { name, baseUrl, keyStore, before, dir, keyStdin: options.keyStdin === true };
+  const place = { name, baseUrl, keyStore, before, dir };
   await storeKey(key, place, context);
   const next = await keepConnection(place, account);
 
@@ -185,19 +185,16 @@ const keepConnection = (
     return withConnection({ ...config, default: config.default ?? name }, name, connection);
   });
 
-/** @throws CliError (exit 3), with the very command that keeps the key in a file */
+/** @throws CliError (exit 3), with the same command, but that it keeps the key in a file */
 async function inKeychain(
   work: (chain: Keychain) => Promise<unknown>,
-  { name, baseUrl, keyStdin }: Pick<KeyPlace, "name" | "baseUrl" | "keyStdin">,
   context: Context,
 ): Promise<void> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
-  const piped = keyStdin ? [option("key_stdin")] : [];
-  const options = [option("base_url", baseUrl), option("insecure_storage"), ...piped];
-  const whole = command("login", { arguments: [name], options });
+  const whole = sameCommand(context, "--insecure-storage");
   const speech: DoorWords = {
     option: String,
-    command: (said) => (said.name === whole.name ? whole : said),
+    command: (said) => (said.name === "login" ? whole : said),
   };
   await work(openKeychain(context)).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
@@ -304,12 +301,11 @@ interface KeyPlace {
   readonly keyStore: "keychain" | "file";
   readonly before: Connection | undefined;
   readonly dir: string;
-  readonly keyStdin: boolean;
 }
 
 async function storeKey(
   key: string,
-  { baseUrl, before, dir, keyStdin, keyStore, name }: KeyPlace,
+  { before, dir, keyStore, name }: KeyPlace,
   context: Context,
 ): Promise<void> {
   const { keyFile, removeFromKeyFile, writeKeyFile } = await import(
@@ -324,7 +320,7 @@ async function storeKey(
     return;
   }
 
-  await inKeychain((chain) => chain.set(name, key), { name, baseUrl, keyStdin }, context);
+  await inKeychain((chain) => chain.set(name, key), context);
   if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
 }
 

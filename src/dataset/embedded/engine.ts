@@ -105,10 +105,9 @@ export class EmbeddedEngine implements Engine {
     } catch (error) {
       await columns?.close();
       mark.release();
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
-      // What the system denies is no damage; a file that is not there is.
       if (!(error instanceof Error) || error instanceof DatasetDamagedError) throw error;
-      if (code !== undefined && code !== "ENOENT") throw error;
+      // What the system denies is no damage; a file that is not there is.
+      if ("code" in error && error.code !== "ENOENT") throw error;
       throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, {
         cause: error,
       });

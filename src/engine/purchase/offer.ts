@@ -395,7 +395,8 @@ export async function checkSame(
  */
 export function newPeopleApart(inquiry: Inquiry, share: OwnedShare | undefined, most = Infinity) {
   const parted = partedFrom(inquiry.target, share, inquiry.options.limit);
-  if (parted === undefined) return undefined;
+  // Where all of it is wanted again nobody is parted from it.
+  if (parted === undefined || inquiry.options.fresh) return undefined;
 
   const { target, rows } = parted;
   // Within a limit, those that come first are taken where that costs no more.

@@ -80,10 +80,7 @@ async function lookAround(base: Inquiry, open: string | undefined) {
   const { target, identity, options, account, deps, store } = base;
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const ownership = await deps.ownership?.(account, target);
-  const narrowed = isNarrowed(target);
-  const found = await ownership?.look(mostOf(offer), narrowed, offer);
-  // All of it is wanted again: nobody is parted from it.
-  const share = found && options.fresh && !narrowed ? { ...found, divide: undefined } : found;
+  const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
 
   const run = open === undefined ? undefined : await store.open(open);
   const isNew = run === undefined;

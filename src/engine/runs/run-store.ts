@@ -259,12 +259,11 @@ export class RunStore {
 
   /**
    * @throws CliError exit 9 where it is at work, exit 2
-   * where it may still be resumed and `force` is not set
+   * where it may still be resumed, with the command that removes it `byForce`
    */
   requireRemovable(
     { id, pending, plan, status, rows }: RunSummary,
-    force: boolean,
-    byForce: string,
+    byForce: string | undefined,
   ): void {
     if (status === "running") {
       throw failed.locked(
@@ -272,7 +271,7 @@ export class RunStore {
         `stop it first; where it ended for certain, remove ${join(this.#path(id), "lock")}`,
       );
     }
-    if (force || OVER.includes(status)) return;
+    if (byForce === undefined || OVER.includes(status)) return;
 
     const first =
       status === "damaged"

@@ -116,7 +116,7 @@ async function removeAll(
   const { context, options, printer } = desk;
   const isAsked = options.yes === true || canPrompt(context);
   const byForce = sameCommand(context, "--force", ...(isAsked ? [] : ["--yes"]));
-  for (const run of runs) store.requireRemovable(run, options.force === true, byForce);
+  for (const run of runs) store.requireRemovable(run, options.force ? undefined : byForce);
   if (runs.length > 0 && options.yes !== true) await agree(runs, context);
   await removeKeeping(store, runs, options, context);
   report("removed", runs, printer);

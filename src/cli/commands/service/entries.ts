@@ -169,25 +169,24 @@ async function usage({ context, options, printer, store }: StoreDesk<UsageOption
     since,
     ...(await usedKey(store, key, options)),
   };
-  const rows = await store.usage(query);
-  const keys = by.includes("key") ? await store.listKeys(account) : [];
-  const names = new Map(keys.map(({ id, name }) => [id, name]));
-  const name: ColumnOf<UsageRow> = {
-    name: "name",
-    title: "name",
-    long: true,
-    value: ({ keyId }) => names.get(keyId ?? "") ?? null,
-  };
-  const groups = by.flatMap((group) =>
-    group === "key" ? [GROUP_COLUMNS.key, name] : GROUP_COLUMNS[group],
-  );
-  await printList([...groups, ...SUMS], rows, printer, "Nothing was charged.");
+  const names = new Map((await store.listKeys(account)).map(({ id, name }) => [id, name]));
+  const columns = by.flatMap((group) => GROUP_COLUMNS[group]);
+  const rows = (await store.usage(query)).map((row) => ({
+    ...row,
+    name: names.get(row.keyId ?? "") ?? null,
+  }));
+  await printList([...columns, ...SUMS], rows, printer, "Nothing was charged.");
 }
 
-const GROUP_COLUMNS: Readonly<Record<UsageGroup, ColumnOf<UsageRow>>> = {
-  day: { name: "day", title: "day (UTC)" },
-  key: { name: "key", title: "key", value: ({ keyId }) => keyId },
-  call: { name: "call", title: "call" },
+type NamedUsage = UsageRow & { readonly name: string | null };
+
+const GROUP_COLUMNS: Readonly<Record<UsageGroup, readonly ColumnOf<NamedUsage>[]>> = {
+  day: [{ name: "day", title: "day (UTC)" }],
+  key: [
+    { name: "key", title: "key", value: ({ keyId }) => keyId },
+    { name: "name", title: "name", long: true },
+  ],
+  call: [{ name: "call", title: "call" }],
 };
 
 const SUMS: readonly ColumnOf<UsageRow>[] = [
