@@ -247,7 +247,7 @@ describe("what a command prints with --json fits its schema", () => {
     await of("credits show");
     await of("plan show");
     await of("plan set", "per-minute=1000", "person_search=0.25", "small-counts=5");
-    await of("link");
+    await of("link", "--public-url", "https://people.example");
     await of("suppress add", "network.example/in/ada");
     writeFileSync(u.file("people.txt"), "network.example/in/bob\n");
     await of("suppress import", u.file("people.txt"));
