@@ -63,6 +63,10 @@ const NOT_RUN: readonly (readonly [RegExp, string])[] = [
     /forget .* --yes/,
     "ends with 5 where the files of other examples may still hold the person; test/cli/forget.test.ts runs it",
   ],
+  [
+    /service link$|service link --account/,
+    "is of a service that was started; test/service/console-serve.test.ts runs it",
+  ],
   [/sessions end 1f2e3d4c5b6a/, "names a session of somebody else"],
   [/credits refund 17/, "names a charge of somebody else"],
   [/ sync \/mnt\/team/, "wants a folder that other machines see; test/cli/sync.test.ts runs it"],
@@ -103,6 +107,7 @@ beforeAll(async () => {
     echo '{"department": "Legal"}' > filters.json; cp filters.json legal.json; echo '{"department": "Sales"}' > sales.json
     echo zephyr-pulse-co.example > domains.txt
     headcount service generate --people 1000 --data ./data; headcount service generate --people 1000
+    headcount service keys create --quiet
     echo '{"jobs": {"legal": {"schedule": "0 6 * * 1", "filters": {"department": "Legal"}, "max_credits": 600, "output": "jobs-legal.csv"}}}' > jobs.jsonc
   `);
   if (prepared.code !== 0) throw new Error(prepared.stderr);
