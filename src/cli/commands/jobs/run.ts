@@ -14,6 +14,7 @@ import { enterOwn } from "../../../app/keep/store.ts";
 import { planRefresh, refresh } from "../../../app/own/refresh/bring.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
+import { creditsOrNull, creditsText } from "../../../shared/contract/money.ts";
 import { counted, harmless } from "../../../shared/contract/text.ts";
 import { type CliError, command, EXIT, option, say } from "../../../shared/errors.ts";
 import { timeText } from "../../../shared/numbers.ts";
@@ -193,17 +194,25 @@ async function tryQuote(
   try {
     const quoted = await quoteJob(job, file, termsOf(options), context);
     if (!printer.json) {
-      printer.text(`${job.name}\n`);
+      const { budgetLeft: left } = quoted;
+      const within = left === undefined ? "" : `, and the budget has ${creditsText(left)} left`;
+      printer.text(`${job.name}${within}\n`);
       await printQuoted(quoted, printer);
     }
     return {
-      document: { job: job.name, quote: documentOf(quoted), error: null },
+      document: {
+        job: job.name,
+        quote: documentOf(quoted),
+        budget_left: creditsOrNull(quoted.budgetLeft),
+        error: null,
+      },
       failure: undefined,
     };
   } catch (error) {
     const failure = failureOf(error);
     const { code, message, hint = null } = failure;
-    return { document: { job: job.name, quote: null, error: { code, message, hint } }, failure };
+    const refused = { job: job.name, quote: null, budget_left: null };
+    return { document: { ...refused, error: { code, message, hint } }, failure };
   }
 }
 
