@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import {
+  dropVendor,
   keepVendor,
   ownFile,
   shippedNames,
@@ -115,23 +116,33 @@ async function add(
   const vendor = options.price === undefined ? given : await pricedAt(given, options.price);
   const { file, digest } = vendor;
   const baseUrl = baseUrlText(parseBaseUrl(options.baseUrl ?? file.base));
-  const copy = await keepVendor(vendor, context);
-  await updateConfig(configDir(context), (config) => {
-    const before = config.connections[name];
-    // A key stays with the address that it was stored for.
-    const kept = before?.baseUrl === baseUrl ? before : {};
-    return withConnection(config, name, { ...kept, baseUrl, vendor: copy });
-  });
+  const dir = configDir(context);
+  const before = readConfig(dir).connections[name];
+  // A key stays with the address that it was stored for.
+  const kept = before?.baseUrl === baseUrl ? before : {};
+  const connection = { ...kept, baseUrl, vendor: await keepVendor(vendor, context) };
 
   const dialect = summaryOf(file);
+  if (!options.json) tell(dialect, printer);
+  const isAsked =
+    (options.keyStdin === true || canPrompt(context)) && !context.env.HEADCOUNT_API_KEY?.trim();
+  try {
+    if (isAsked)
+      await logIn(
+        name,
+        { ...options, json: false, quiet: options.json === true },
+        context,
+        connection,
+      );
+    else await updateConfig(dir, (config) => withConnection(config, name, connection));
+  } catch (error) {
+    await dropVendor(connection.vendor, context);
+    throw error;
+  }
+
   if (options.json)
     printer.document<"connections add">({ connection: name, base_url: baseUrl, digest, dialect });
-  else tell(dialect, printer);
-
-  const isAsked = options.keyStdin === true || canPrompt(context);
-  if (isAsked && !context.env.HEADCOUNT_API_KEY?.trim())
-    await logIn(name, { ...options, json: false, quiet: options.json === true }, context);
-  else if (!options.json)
+  else if (!isAsked)
     printer.note(`headcount login ${name} asks for its key, or HEADCOUNT_API_KEY holds it`);
 }
 
