@@ -191,7 +191,7 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
     },
   ]);
   expect((await u.run(["spend", "--by", "job"])).stdout).toContain(
-    `\nsales,${cost},${cost},0,0,0,0\n`,
+    `\nsales,${cost},${cost},0,0,0,0,0\n`,
   );
   // Nothing is new: nothing is spent, so no budget is in the way, though the cap would not fit any more.
   await u.ran(["jobs", "run", "sales", ...of("40/month")]);

@@ -324,6 +324,10 @@ describe("connections", () => {
     expect(config.connections.v.vendor).toMatch(/^pdl-[0-9a-f]{12}$/);
     const shown = await run("connections show v");
     expect(JSON.parse(shown.stdout)).toMatchObject({ dialect: 1, name: "pdl" });
+    const template = await run("connections show crustdata");
+    expect(JSON.parse(template.stdout)).toMatchObject({ dialect: 1, name: "crustdata" });
+    expect(template.stderr).toContain("headcount connections add crustdata --dialect crustdata");
+    expect((await run("connections dialects")).stdout).toMatch(/^name,vendor,person,per,count,/);
     const { dialects } = JSON.parse((await run("connections dialects --json")).stdout);
     expect(dialects.map(({ name, buys }: { name: string; buys: boolean }) => [name, buys])).toEqual(
       [

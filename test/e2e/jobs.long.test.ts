@@ -96,7 +96,7 @@ test("kill -9 in the middle of a job, then jobs run again: it goes on and pays o
   expect(readCsv(u.read("Sales.csv")).length).toBe(40);
   expect((await charged(service, CREDITS)) - before).toBe(40);
   expect(runIds(u).length).toBe(1);
-  expect((await u.run(["spend", "--by", "job"])).stdout).toContain("\nsales,40,40,0,0,0,0\n");
+  expect((await u.run(["spend", "--by", "job"])).stdout).toContain("\nsales,40,40,0,0,0,0,0\n");
   expect(await status()).toMatchObject([{ status: "done", due: false }]);
   expect([modeOf(u.file("log.ndjson")), modeOf(historyOf("sales"))]).toEqual(["600", "600"]);
 });

@@ -89,13 +89,14 @@ async function tellNear(budget: PurchaseBudget, turn: Turn, context: Context): P
  * Works with what a budget has left, and says of what does not fit what it has spent.
  * @throws CliError exit 4 where it does not fit
  */
-export async function counting<T>(
+export async function againstBudget<T>(
   budget: PurchaseBudget,
   { continues, refusal }: Pick<Turn, "continues" | "refusal">,
   context: Context,
   work: (left: Credits) => Promise<T>,
 ): Promise<T> {
   const { spent, left } = await budgetUse(budget, context, continues);
+
   try {
     return await work(left);
   } catch (error) {
@@ -112,7 +113,7 @@ export async function counting<T>(
 
 /**
  * Counts and buys in one turn: two could find the same room.
- * @throws CliError see {@link counting}
+ * @throws CliError see {@link againstBudget}
  */
 export async function withinBudget<T>(
   budget: PurchaseBudget,
@@ -127,7 +128,7 @@ export async function withinBudget<T>(
   const lock = { now, sleep, what, onWait, wait: true, signal: interrupted };
 
   return await withLock(join(turn.folder, turn.name), lock, () =>
-    counting(budget, turn, context, work).finally(() => tellNear(budget, turn, context)),
+    againstBudget(budget, turn, context, work).finally(() => tellNear(budget, turn, context)),
   );
 }
 

@@ -7,7 +7,7 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, creditsOrNull } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
@@ -16,7 +16,7 @@ import { failureOf } from "../failures.ts";
 import { openRuns, requireAsWritten } from "../keep/store.ts";
 import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import { type BudgetUse, counting, monthlyBudget, withinBudget } from "./budget.ts";
+import { againstBudget, type BudgetUse, monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import {
   appendOutcome,
@@ -53,8 +53,8 @@ export type JobOutcome =
       readonly failure: CliError | undefined;
     };
 
-/** `budgetLeft`: of the file's budget, where it has one. */
-export type Quoted = { readonly budgetLeft: Credits | undefined } & (
+/** `budgetLeft`: credits of the file's budget, where it has one. */
+export type Quoted = { readonly budgetLeft: number | null } & (
   | {
       readonly kind: "search";
       readonly order: Order;
@@ -185,12 +185,12 @@ async function pricedIn(
     const named = await refreshOrder(work);
     const order = { ...named, terms: { ...named.terms, budgetLeft } };
     const plan = await terms.lists.planRefresh(order, session, context, events);
-    return { kind: "refresh", order, plan, budgetLeft };
+    return { kind: "refresh", order, plan, budgetLeft: creditsOrNull(budgetLeft) };
   }
 
   const order = { ...(await searchOrder(work)), budgetLeft };
   const priced = await quote(order, worldOf(session, context), events);
-  return { kind: "search", order, quote: priced.quote, budgetLeft };
+  return { kind: "search", order, quote: priced.quote, budgetLeft: creditsOrNull(budgetLeft) };
 }
 
 async function purchase(work: Work, session: Session): Promise<JobOutcome> {
@@ -405,7 +405,7 @@ async function underBudget<T>(
     },
   };
   const budget = monthlyBudget(cap, { serviceId: session.serviceId, keyMode }, context.now());
-  return await (isQuote ? counting : withinBudget)(budget, turn, context, work);
+  return await (isQuote ? againstBudget : withinBudget)(budget, turn, context, work);
 }
 
 function endedOf(outcome: JobOutcome): Ended {

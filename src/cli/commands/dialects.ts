@@ -12,6 +12,7 @@ import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import {
   checkName,
   existingConnection,
+  findConnection,
   readConfig,
   SAMPLE,
   updateConfig,
@@ -65,8 +66,8 @@ export function registerDialects(connections: Command, context: Context): void {
 
   connections
     .command("show")
-    .description("print the file that a connection speaks by, as it stands")
-    .argument("<name>", "name of the connection")
+    .description("print the file that a connection speaks by, as it stands, or a shipped one")
+    .argument("<name>", "name of the connection, or of a file that comes with headcount")
     .does("reads connection", atDesk(context, show));
 }
 
@@ -175,9 +176,9 @@ async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
     [
       { title: "name", fixed: true },
       { title: "vendor" },
-      { title: "credits" },
-      { title: "by the" },
-      { title: "a count" },
+      { title: "credits", name: "person" },
+      { title: "by the", name: "per" },
+      { title: "a count", name: "count" },
       { title: "stages" },
       { title: "filters" },
       { title: "read" },
@@ -200,6 +201,14 @@ async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
 
 async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
   const config = readConfig(findFolder("config", context));
+  // Whoever writes a file of their own begins with one that comes with headcount.
+  if (findConnection(config, name) === undefined && shippedNames().includes(name)) {
+    printer.text((await shippedVendor(name)).text);
+    return printer.note(
+      `no connection speaks by it yet: headcount connections add ${name} --dialect ${name}`,
+    );
+  }
+
   const { vendor } = existingConnection(config, name);
   if (vendor === undefined)
     throw failed.usage(

@@ -361,16 +361,11 @@ export function requireBudget(
 ): void {
   const most = credits(total - spent);
   if (budgetLeft === undefined || cost === ZERO || most <= budgetLeft) return;
-  const more = spent > 0n ? " more" : "";
-  throw overBudget(`it costs up to ${creditsText(most)}${more}`, budgetLeft, spent);
-}
-
-/** @param spent what the run has cost already: a cap counts from its beginning */
-function overBudget(what: string, budgetLeft: Credits, spent = ZERO): CliError {
-  const rest = budgetLeft < 0n ? ZERO : budgetLeft;
-  return failed.credits(
-    `${what}, and the budget has ${formatCreditsGrouped(rest)} left; ` +
-      `nothing ${spent > 0n ? "more " : ""}was spent`,
+  const more = spent > 0n ? "more " : "";
+  const rest = maxOf(budgetLeft, ZERO);
+  throw failed.credits(
+    `it costs up to ${creditsText(most)}, and the budget has ${formatCreditsGrouped(rest)} left; ` +
+      `nothing ${more}was spent`,
     rest === ZERO ? undefined : `a cap of at most ${formatCredits(credits(rest + spent))} fits`,
     "over_budget",
   );

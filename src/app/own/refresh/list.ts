@@ -111,6 +111,7 @@ async function requireSame(path: string, segment: CheckedFilters, work: Work): P
   const ofRun = target?.kind === "search" ? target.filters : undefined;
   const there = work.latest.library.lists.at(path)?.filters ?? ofRun;
   if (there === undefined) return;
+
   const own = checkedFilters(there, `${path}: `);
   if (canonicalJson(own.canonical) !== canonicalJson(segment.canonical))
     throw otherSegment(

@@ -14,7 +14,6 @@ import { enterOwn } from "../../../app/keep/store.ts";
 import { planRefresh, refresh } from "../../../app/own/refresh/bring.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
-import { creditsOrNull, creditsText } from "../../../shared/contract/money.ts";
 import { counted, harmless } from "../../../shared/contract/text.ts";
 import { type CliError, command, EXIT, option, say } from "../../../shared/errors.ts";
 import { timeText } from "../../../shared/numbers.ts";
@@ -195,7 +194,7 @@ async function tryQuote(
     const quoted = await quoteJob(job, file, termsOf(options), context);
     if (!printer.json) {
       const { budgetLeft: left } = quoted;
-      const within = left === undefined ? "" : `, and the budget has ${creditsText(left)} left`;
+      const within = left === null ? "" : `, and the budget has ${counted(left, "credit")} left`;
       printer.text(`${job.name}${within}\n`);
       await printQuoted(quoted, printer);
     }
@@ -203,7 +202,7 @@ async function tryQuote(
       document: {
         job: job.name,
         quote: documentOf(quoted),
-        budget_left: creditsOrNull(quoted.budgetLeft),
+        budget_left: quoted.budgetLeft,
         error: null,
       },
       failure: undefined,
