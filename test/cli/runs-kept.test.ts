@@ -43,14 +43,14 @@ test("a plan that was lost, damaged or written by others hides no other run, and
     });
     expect(listed.map(({ status }) => status).sort()).toEqual(["damaged", "finished"]);
     const spent = await u.run(["spend", "--by", "run"]);
-    expect(spent.stdout).toContain(`${broken},60,60,0,0,0,0\n`);
+    expect(spent.stdout).toContain(`${broken},60,60,0,0,0,0,0\n`);
     expect(spent.stderr).toContain(`run ${broken} is damaged`);
     expect((await u.run(["runs", "show", broken])).stdout).toContain(problem);
     expect((await u.run(["runs", "export", broken])).code).not.toBe(0);
   }
   await u.ends(2, ["runs", "remove", broken, "--yes"]);
   await u.ran(["runs", "remove", broken, "--yes", "--force"]);
-  expect((await u.run(["spend", "--by", "run"])).stdout).toContain(`${broken},60,60,0,0,0,0\n`);
+  expect((await u.run(["spend", "--by", "run"])).stdout).toContain(`${broken},60,60,0,0,0,0,0\n`);
 });
 
 test("a run of another layout is refused, and nothing is changed", async () => {
@@ -138,7 +138,7 @@ describe("what was spent", () => {
     ...argv: readonly string[]
   ): Promise<{ code: number; stdout: string; stderr: string }> =>
     u.run(["spend", "--by", "run", ...argv]);
-  const line = (): string => `${runIds(u)[0]},60,60,0,0,0,0\n`;
+  const line = (): string => `${runIds(u)[0]},60,60,0,0,0,0,0\n`;
 
   test("stays known by day, call and connection when the run is removed", async () => {
     const before = await spend();
@@ -182,8 +182,8 @@ describe("what was spent", () => {
     flip('"t":"settled","n":2');
     const { code, stdout, stderr } = await spend();
     expect(code).toBe(0);
-    expect(stdout).toContain(`${first},40,40,0,0,0,0\n`);
-    expect(stdout).toContain(`${second},7,7,0,0,0,0\n`);
+    expect(stdout).toContain(`${first},40,40,0,20,0,0,0\n`);
+    expect(stdout).toContain(`${second},7,7,0,0,0,0,0\n`);
     expect(stderr).toBe(
       `warning: run ${first} is damaged: what it spent counts only as far as it can be read\n`,
     );

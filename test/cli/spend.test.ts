@@ -107,23 +107,23 @@ describe("spend", () => {
       code: 0,
       stderr: "",
       stdout:
-        "day,profiles,settled,uncertain,foreign,declared,told\n" +
-        "2026-01-13,1,0.25,0,0,0,0\n" +
-        "2026-01-14,2,0.3,0,0,0,0\n" +
-        "2026-01-15,1234,1234.5,25,7,0,0\n",
+        "day,profiles,settled,uncertain,pending,foreign,declared,told\n" +
+        "2026-01-13,1,0.25,0,0,0,0,0\n" +
+        "2026-01-14,2,0.3,0,0,0,0,0\n" +
+        "2026-01-15,1234,1234.5,25,0,7,0,0\n",
     });
   });
 
   test("by run and by connection, as far back as asked", async () => {
     expect((await run(["--by", "run", "--since", "all"])).stdout).toBe(
-      "run,profiles,settled,uncertain,foreign,declared,told\n" +
-        "run-0,1000,1000,0,0,0,0\nrun-a,1236,1234.8,25,7,0,0\nrun-b,1,0.25,0,0,0,0\n",
+      "run,profiles,settled,uncertain,pending,foreign,declared,told\n" +
+        "run-0,1000,1000,0,0,0,0,0\nrun-a,1236,1234.8,25,0,7,0,0\nrun-b,1,0.25,0,0,0,0,0\n",
     );
     expect((await run(["--by", "connection", "--since", "2026-01-14"])).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,foreign,declared,told\nwork,https://api.example.com,1236,1234.8,25,7,0,0\n",
+      "connection,service,profiles,settled,uncertain,pending,foreign,declared,told\nwork,https://api.example.com,1236,1234.8,25,0,7,0,0\n",
     );
     expect((await run(["--by", "connection", "-c", "other"])).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,foreign,declared,told\nother,https://api.example.com,1,0.25,0,0,0,0\n",
+      "connection,service,profiles,settled,uncertain,pending,foreign,declared,told\nother,https://api.example.com,1,0.25,0,0,0,0,0\n",
     );
     expect((await run(["--since", "1h"])).stdout).toContain("2026-01-15");
   });
@@ -140,8 +140,8 @@ describe("spend", () => {
       c: of("https://one.example.com"),
     };
     expect((await run(["--by", "connection"], { runs })).stdout).toBe(
-      "connection,service,profiles,settled,uncertain,foreign,declared,told\n" +
-        "environment,https://one.example.com,4,4,0,0,0,0\nenvironment,https://two.example.com,2,2,0,0,0,0\n",
+      "connection,service,profiles,settled,uncertain,pending,foreign,declared,told\n" +
+        "environment,https://one.example.com,4,4,0,0,0,0,0\nenvironment,https://two.example.com,2,2,0,0,0,0,0\n",
     );
   });
 
@@ -152,6 +152,7 @@ describe("spend", () => {
       profiles: 1236,
       settled: 1234.8,
       uncertain: 25,
+      pending: 0,
       foreign: 7,
       declared: 0,
       told: 0,
@@ -165,7 +166,7 @@ describe("spend", () => {
       damaged: [],
     });
     expect((await run(["--mode", "test"])).stdout).toBe(
-      "day,profiles,settled,uncertain,foreign,declared,told\n2026-01-15,99,99,0,0,0,0\n",
+      "day,profiles,settled,uncertain,pending,foreign,declared,told\n2026-01-15,99,99,0,0,0,0,0\n",
     );
   });
 
@@ -182,7 +183,7 @@ describe("spend", () => {
   });
 
   test("nothing spent is no error: an empty document, and a sentence for a person", async () => {
-    const header = "day,profiles,settled,uncertain,foreign,declared,told\n";
+    const header = "day,profiles,settled,uncertain,pending,foreign,declared,told\n";
     expect(await run([], { runs: {} })).toEqual({ code: 0, stdout: header, stderr: "" });
     expect(await run([], { runs: {}, tty: true })).toEqual({
       code: 0,

@@ -28,6 +28,19 @@ async function buy(
   await store.close();
 }
 
+/** A folder with two keys. */
+async function withKeys(): Promise<string> {
+  const data = await foundedFolder();
+  const store = await openStore(data);
+  for (const id of ["k_a", "k_b"])
+    await store.createKey({
+      ...{ id, name: id, mode: "live", prefix: id, hash: (id.at(-1) ?? "").repeat(64) },
+      ...{ accountId: "default", createdAt: Date.now() },
+    });
+  await store.close();
+  return data;
+}
+
 describe("keys with bounds", () => {
   test("are made, shown, changed and rotated; a rotated one shares the cap and the old one ends", async () => {
     const data = await foundedFolder();
@@ -244,7 +257,7 @@ describe("the books", () => {
   });
 
   test("entries: newest first, filtered, a page at a time, CSV in a pipe", async () => {
-    const data = await foundedFolder();
+    const data = await withKeys();
     for (let rows = 1; rows <= 4; rows++) await buy(data, rows % 2 === 0 ? "k_a" : "k_b", rows);
     const all = await told(data, "entries");
     expect(all.map(({ credits }: { credits: number }) => credits)).toEqual([
@@ -290,7 +303,7 @@ describe("the books", () => {
   });
 
   test("usage adds up to the charges, by day, key and call", async () => {
-    const data = await foundedFolder();
+    const data = await withKeys();
     await buy(data, "k_a", 2);
     await buy(data, "k_b", 3);
     await buy(data, "k_b", 1, "company_enrich");

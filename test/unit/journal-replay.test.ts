@@ -227,11 +227,17 @@ describe("a journal", () => {
       spent(day + 1, "foreign", "8"),
     ];
     const untold = { declared: creditsOf("0"), told: creditsOf("0") };
-    const none = { uncertain: creditsOf("0"), foreign: creditsOf("0"), ...untold };
+    const none = {
+      uncertain: creditsOf("0"),
+      pending: creditsOf("0"),
+      foreign: creditsOf("0"),
+      ...untold,
+    };
     const second = {
       rows: 10,
       settled: creditsOf("2"),
       uncertain: creditsOf("4"),
+      pending: creditsOf("0"),
       foreign: creditsOf("8"),
       ...untold,
     };

@@ -408,6 +408,9 @@ function allBought(failure: CliError, { progress, writes }: Place): CliError {
   });
 }
 
+/** Not of what the service answered: once the machine can, the run goes on. */
+const OF_MACHINE = new Set(["disk_full", "filesystem"]);
+
 function stopped(failure: CliError, run: RunReader, { progress, open, on, writes }: Place) {
   const { code, details, hint, category, next = on } = failure;
   const how = endOf(failure, run);
@@ -421,7 +424,10 @@ function stopped(failure: CliError, run: RunReader, { progress, open, on, writes
     // So it was with this call; of the run the lines below tell.
     message: failure.call ?? failure.said,
     details: [...details, progress, ...open, ...(hint === undefined ? [] : [hint])],
-    hint: category === "incomplete" || isLast ? goesOn : say`${on} goes on where it stopped`,
+    hint:
+      isLast || (category === "incomplete" && !OF_MACHINE.has(code))
+        ? goesOn
+        : say`${on} goes on where it stopped`,
     next: isLast ? writes : next,
   });
 }

@@ -872,6 +872,7 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       ["settled", 20, 0, 21],
       ["uncertain", 20, 0, 31],
       ["uncertain", 20, 0, 41],
+      ["pending", 20, 0, 55],
     ]);
     expect(booksOf(at(quiet(40), 70)).spendings).toEqual([
       { kind: "foreign", amount: of(60), rows: 0, at: 70 },
