@@ -194,16 +194,22 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
   });
 }
 
+function wayThere({ code, proxy, wasSent }: LostReplyError, site: CallSite): Sentence {
+  if (/CERT|SIGNATURE/.test(code))
+    return "the key is not sent to a host that cannot prove who it is";
+  if (proxy !== undefined && !wasSent) {
+    const host = URL.canParse(site.baseUrl) ? new URL(site.baseUrl).hostname : site.baseUrl;
+    return `see whether the proxy in ${proxy} is up; with NO_PROXY=${host} it is not asked`;
+  }
+  if (code !== "ECONNREFUSED") return say`${doctor(site)} checks the way there, free of charge`;
+  return clauses(
+    `see whether the service at ${site.baseUrl} is up`,
+    say`${doctor(site)} looks further`,
+  );
+}
+
 function lostReply(error: LostReplyError, site: CallSite): CliError {
-  const hint =
-    error.code === "ECONNREFUSED"
-      ? clauses(
-          `see whether the service at ${site.baseUrl} is up`,
-          say`${doctor(site)} looks further`,
-        )
-      : /CERT|SIGNATURE/.test(error.code)
-        ? "the key is not sent to a host that cannot prove who it is"
-        : say`${doctor(site)} checks the way there, free of charge`;
+  const hint = wayThere(error, site);
 
   const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
   const code = error.wasSent ? "lost_reply" : "unreachable";

@@ -1,7 +1,7 @@
 // Tested by test/cli/vendors.test.ts.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Seen } from "../engine/client/dialect.ts";
 import {
@@ -61,6 +61,13 @@ export async function keepVendor(
   makeFolder(dirname(path));
   await new Disk().replaceFile(path, text, "dialect");
   return name;
+}
+
+/** Takes a copy away that no connection speaks by. */
+export async function dropVendor(name: string, context: Context): Promise<void> {
+  const { connections } = readConfig(configDir(context));
+  if (Object.values(connections).some(({ vendor }) => vendor === name)) return;
+  await rm(ownPath(name, context), { force: true });
 }
 
 /** What was seen so long ago is seen again. */

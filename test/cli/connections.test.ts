@@ -27,10 +27,11 @@ test("a pipe gets one connection a line, and no key is read for it", async () =>
   expect(await shell()(["connections"])).toEqual({
     code: 0,
     stdout:
-      "work\thttps://api.example.com\tkeychain\tdefault\n" +
-      "team\thttps://team.example.com/x\tfile\t\n" +
-      "bare\thttp://127.0.0.1:8787\tnone\t\n" +
-      "sample\t\tbuilt_in\t\n",
+      "name,base_url,key_store,default\n" +
+      "work,https://api.example.com,keychain,default\n" +
+      "team,https://team.example.com/x,file,\n" +
+      "bare,http://127.0.0.1:8787,none,\n" +
+      "sample,,built_in,\n",
     stderr: "",
   });
 });
@@ -140,7 +141,7 @@ test("use and remove", async () => {
     stderr: '"team" is used where no connection is named\n',
   });
   expect((await run(["connections"])).stdout).toContain(
-    "team\thttps://team.example.com/x\tfile\tdefault",
+    "team,https://team.example.com/x,file,default",
   );
   const removed = await run(["connections", "remove", "team"]);
   expect(removed).toMatchObject({ code: 0, stdout: "" });
@@ -151,7 +152,7 @@ test("use and remove", async () => {
     '{"removed":"bare","key_removed":false}\n',
   );
   expect((await run(["connections"])).stdout).toBe(
-    "work\thttps://api.example.com\tkeychain\t\nsample\t\tbuilt_in\t\n",
+    "name,base_url,key_store,default\nwork,https://api.example.com,keychain,\nsample,,built_in,\n",
   );
 });
 
@@ -170,7 +171,7 @@ test.each([
 test("no config is an empty list; a broken one is an error with the fix", async () => {
   expect(await shell(null)(["connections"])).toEqual({
     code: 0,
-    stdout: "sample\t\tbuilt_in\t\n",
+    stdout: "name,base_url,key_store,default\nsample,,built_in,\n",
     stderr: "",
   });
   const run = shell("not an object");

@@ -105,10 +105,11 @@ describe("values that the service lists", () => {
   test("filters KEY --prefix: those that begin so, in any case; the nearest where none does", async () => {
     const u = someone();
     const { stdout } = await u.run(["filters", "country", "--prefix", "UNI"]);
-    const rows = stdout
+    const [head, ...rows] = stdout
       .trim()
       .split("\n")
-      .map((line) => line.split("\t"));
+      .map((line) => line.split(","));
+    expect(head).toEqual(["country", "count"]);
     expect(rows.length).toBeGreaterThan(1);
     for (const [value = "", count] of rows) {
       expect(value.startsWith("uni")).toBe(true);
@@ -117,7 +118,7 @@ describe("values that the service lists", () => {
     const none = await u.run(["filters", "country", "--prefix", "germny"]);
     expect(none).toMatchObject({
       code: 0,
-      stdout: "",
+      stdout: "country,count\n",
       stderr: 'no country begins with "germny": did you mean "germany"?\n',
     });
     expect(await u.json(["filters", "industry", "--top", "2", "--json"])).toMatchObject({

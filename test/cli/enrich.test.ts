@@ -67,6 +67,15 @@ describe("enrich", () => {
     await u.ends(6, ["enrich", "--by", "name", "crm.md", "--max-credits", "1"]);
   });
 
+  test("a column of a file that is named as a company: the hint is the command that reads it", async () => {
+    const u = someone();
+    writeFileSync(u.file("my file.csv"), "Webseite\nnobody.example\n");
+    const argv = ["enrich", "my file.csv", "--column", "Webseite", "-o", "x.csv"];
+    await u.ends(2, argv, "hint: --input 'my file.csv' --column Webseite reads the companies");
+    const read = asTyped`enrich --input ${"my file.csv"} --column Webseite --dry-run`;
+    await u.ran(read);
+  });
+
   test("one miss is exit 6 and free; nothing is left behind", async () => {
     const u = someone();
     const spent = await cost(async () => {

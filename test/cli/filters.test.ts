@@ -5,6 +5,7 @@ import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { DEPARTMENTS, FILTER_KEYS, FILTER_SPECS } from "../../src/shared/contract/vocabulary.ts";
 import { filterFileSchema } from "../../src/shared/schema/filters.ts";
 import { testContext } from "../support/client.ts";
+import { readCsv } from "../support/export.ts";
 
 async function headcount(argv: readonly string[], tty = false) {
   const tested = testContext({ tty });
@@ -13,15 +14,12 @@ async function headcount(argv: readonly string[], tty = false) {
 }
 
 describe("headcount filters", () => {
-  test("piped: one line a key, tab-separated, in the order of the contract", async () => {
+  test("piped: CSV with a header, a line a key, in the order of the contract", async () => {
     const { code, stdout, stderr } = await headcount(["filters"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const rows = stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.split("\t"));
-    expect(rows.map(([key]) => key)).toEqual([...FILTER_KEYS]);
-    expect(new Set(rows.map((row) => row.length))).toEqual(new Set([4]));
+    const rows = readCsv(stdout);
+    expect(rows.map(({ key }) => key)).toEqual([...FILTER_KEYS]);
+    expect(Object.keys(rows[0] ?? {})).toEqual(["key", "match", "value", "description"]);
   });
 
   test("to a terminal: a table with headings, no tabs", async () => {

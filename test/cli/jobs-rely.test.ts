@@ -85,10 +85,10 @@ test.each(["refresh", "search"])(
     const list = u.read("legal.csv");
     const before = await charged(service, CREDITS);
     const ran = await run(file, "legal");
-    expect(ran).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('"overwrite": true in the job'),
-    });
+    // A list of another segment is told as one.
+    const said = command === "search" ? '"overwrite": true in the job' : "is a list of";
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });
+    expect(ran.stderr).toContain('"overwrite"');
     expect(await run(file, "legal", "--dry-run")).toMatchObject({ code: 2, stderr: ran.stderr });
     expect({ list: u.read("legal.csv"), charged: await charged(service, CREDITS) }).toEqual({
       list,
@@ -115,6 +115,26 @@ test.each(["refresh", "search"])(
     });
   },
 );
+
+test("a job whose filters are another segment than its list's is refused with both, and replaces nothing", async () => {
+  const of = (country: string, more = {}) =>
+    write({ jobs: { legal: { ...LEGAL, filters: { department: "Legal", country }, ...more } } });
+  await u.ran(["jobs", "run", "legal", ...of("germany")]);
+  const list = u.read("legal.csv");
+  const before = await charged(service, CREDITS);
+  const both = /legal\.csv is a list of \{[^}]*germany[^}]*\}, and the filters [^}]*france/;
+  for (const dry of [[], ["--dry-run"]])
+    await u.ends(2, ["jobs", "run", "legal", ...of("france"), ...dry], both);
+  // By hand it is the same rule.
+  const byHand = asTyped`refresh --department Legal --country france --yes -o legal.csv`;
+  await u.ends(2, byHand, both);
+  expect({ list: u.read("legal.csv"), charged: await charged(service, CREDITS) }).toEqual({
+    list,
+    charged: before,
+  });
+  await u.ran(["jobs", "run", "legal", ...of("france", { overwrite: true })]);
+  expect(u.read("legal.csv")).not.toBe(list);
+});
 
 test("a run of a time that is yet to come is no proof: the job is due, and that is said", async () => {
   const clock = fakeClock(Date.UTC(2026, 0, 5, 12));

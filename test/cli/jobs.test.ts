@@ -332,7 +332,7 @@ describe("the budget", () => {
     expect(over).toMatchObject({
       code: 4,
       stderr: expect.stringContaining(
-        "its cap allows 20 credits more, and the budget has 18 left; nothing was spent",
+        "it costs up to 20 credits, and the budget has 18 left; nothing was spent",
       ),
     });
     expect(over.stderr).toContain("32 of 50 credits of 2026-01 (UTC) are spent");
@@ -345,6 +345,34 @@ describe("the budget", () => {
     expect(await run("next")).toMatchObject({ code: 0 });
     const status = (await u.json(["jobs", "status", ...file(), "--json"], { clock })) as object;
     expect(status).toMatchObject({ month: "2026-02", services: [{ spent: 20 }], budget: 50 });
+  });
+
+  test("what may be charged is held, not the cap; a dry run says what is left, and ends as the job would", async () => {
+    const small = { ...of("Legal", 50), limit: 5 };
+    const own = (budget: string) =>
+      jobs({ budget, jobs: { sales: SALES, small, more: of("Marketing", 50) } });
+    await u.ran(["jobs", "run", "sales", ...own("50/month")]);
+    const [quoted] = (await u.json([
+      "jobs",
+      "run",
+      "small",
+      ...own("50/month"),
+      "--dry-run",
+      "--json",
+    ])) as [{ quote: { credits: number }; budget_left: number }];
+    const { credits } = quoted.quote;
+    expect([credits, quoted.budget_left]).toEqual([5, 30]);
+    const shown = await u.ran(["jobs", "run", "small", ...own("50/month"), "--dry-run"]);
+    expect(shown.stdout).toContain("small, and the budget has 30 credits left\n");
+
+    const before = await charged(service, CREDITS);
+    const over = "it costs up to 50 credits, and the budget has";
+    await u.ends(4, ["jobs", "run", "more", ...own("50/month"), "--dry-run"], over);
+    await u.ends(4, ["jobs", "run", "more", ...own("50/month")], over);
+    expect((await charged(service, CREDITS)) - before).toBe(0);
+    // Its cap is more than is left, and its people are not.
+    await u.ran(["jobs", "run", "small", ...own("50/month")]);
+    expect((await charged(service, CREDITS)) - before).toBe(credits);
   });
 
   test("what somebody buys by hand is not the jobs'; a run that a job goes on with is", async () => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
+import { faultProxy } from "../support/fault-proxy.ts";
 import { startTestService } from "../support/service.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
@@ -20,6 +21,36 @@ test("nothing to resume is said, and is no error", async () => {
     stdout: "",
     stderr: "Nothing to resume: no run is unfinished\n",
   });
+});
+
+test("a run that is at work in another process is named, and is no run that is over", async () => {
+  const proxy = await faultProxy({ target: service.url });
+  onTestFinished(() => proxy.close());
+  let [held, letGo] = [() => {}, () => {}];
+  const isHeld = new Promise<void>((resolve) => {
+    held = resolve;
+  });
+  const waiting = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  proxy.decide = async ({ paid }) => {
+    if (paid > 0) {
+      held();
+      await waiting;
+    }
+    return { kind: "none" };
+  };
+  const other = user(proxy.url, service.key);
+  const bought = other.run([...SALES, "--max-credits", "60", "-o", "a.csv"]);
+  await Promise.race([isHeld, bought]);
+  const [id = ""] = runIds(other);
+  const { code, stderr } = await other.run(["resume"]);
+  letGo();
+  expect([code, stderr]).toEqual([
+    0,
+    `Nothing to resume: a run is at work in another process: ${id}\n`,
+  ]);
+  expect((await bought).code).toBe(0);
 });
 
 test("the one unfinished run by itself; one of several by name or a part of it; an unknown one is exit 2", async () => {

@@ -46,7 +46,9 @@ describe("saved segments", () => {
     expect(statSync(segmentFile(u, "legal")).mode & 0o777).toBe(0o600);
     const filters = { country: ["France", "germany"], department: "Legal" };
     expect(await u.json(["segment", "show", "legal"])).toEqual(filters);
-    expect((await u.run(["segment"])).stdout).toMatch(/^legal\tFrance, germany · Legal\t\d{4}-/);
+    expect((await u.run(["segment"])).stdout).toMatch(
+      /^name,filters,saved_at\nlegal,"France, germany · Legal",\d{4}-/,
+    );
     expect(await u.json(["segment", "list", "--json"])).toMatchObject({
       segments: [{ name: "legal", filters, problem: null, file: segmentFile(u, "legal") }],
     });
@@ -110,7 +112,7 @@ describe("saved segments", () => {
     const u = await saved(["good", "--country", "france"]);
     writeFileSync(segmentFile(u, "bad"), '{"countri": "france"}');
     expect((await u.run(["segment"])).stdout).toContain(
-      "bad\tunusable: bad: unknown filter: countri",
+      "bad,unusable: bad: unknown filter: countri",
     );
     expect((await u.run(["count", "-s", "bad"])).stderr).toContain("did you mean country?");
   });

@@ -115,9 +115,10 @@ describe("headcount suppress", () => {
       alone.id,
       other === alone ? one.id : other.id,
     ]);
-    expect([unlisted.code, unlisted.stdout.split("\n").map((line) => line.split("\t")[1])]).toEqual(
-      [6, ["yes", "no", undefined]],
-    );
+    expect([unlisted.code, unlisted.stdout.split("\n").map((line) => line.split(",")[1])]).toEqual([
+      6,
+      ["suppressed", "yes", "no", undefined],
+    ]);
     const before = (await ok(me, ["suppress", "list"])).stdout;
     for (const [who, code] of [
       ["Nobody Whosoever", 6],
@@ -364,7 +365,7 @@ describe("headcount suppress", () => {
     writeFileSync(me.file("bad.txt"), "somebody-else\nid,name\n");
     const bad = await me.run(["suppress", "import", "bad.txt"]);
     expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("line 2 of bad.txt")]);
-    expect((await ok(me, ["suppress", "list"])).stdout.trim().split("\n")).toHaveLength(2);
+    expect((await ok(me, ["suppress", "list"])).stdout.trim().split("\n")).toHaveLength(3);
   });
 });
 
@@ -422,7 +423,9 @@ test("service suppress takes people out of a data folder, and again after a proc
   const listed = await ok(me, ["service", "suppress", "list", "--json", ...data]);
   expect(JSON.parse(listed.stdout).entries).toHaveLength(1);
   await ok(me, ["service", "suppress", "remove", "nobody-there", ...data]);
-  expect((await ok(me, ["service", "suppress", "list", ...data])).stdout).toBe("");
+  expect((await ok(me, ["service", "suppress", "list", ...data])).stdout).toBe(
+    "mark,kind,at,note\n",
+  );
 });
 
 test.each<[string, string | Buffer, number | string]>([

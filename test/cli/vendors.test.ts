@@ -1,6 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
+import { testContext } from "../support/client.ts";
 import { vendorUser } from "../support/vendor-user.ts";
 import type { VendorName } from "../support/vendors/index.ts";
 import { creditsOf, millionthsOf } from "../support/vendors/shared.ts";
@@ -313,6 +315,8 @@ describe("a company", () => {
   });
 });
 
+const copiesIn = (dir: string): string[] => readdirSync(join(dir, "config", "dialects"));
+
 describe("connections", () => {
   test("add keeps a copy by its hash, show prints it, dialects lists what comes with headcount", async () => {
     const { run, dir } = await userOf("pdl");
@@ -320,6 +324,10 @@ describe("connections", () => {
     expect(config.connections.v.vendor).toMatch(/^pdl-[0-9a-f]{12}$/);
     const shown = await run("connections show v");
     expect(JSON.parse(shown.stdout)).toMatchObject({ dialect: 1, name: "pdl" });
+    const template = await run("connections show crustdata");
+    expect(JSON.parse(template.stdout)).toMatchObject({ dialect: 1, name: "crustdata" });
+    expect(template.stderr).toContain("headcount connections add crustdata --dialect crustdata");
+    expect((await run("connections dialects")).stdout).toMatch(/^name,vendor,person,per,count,/);
     const { dialects } = JSON.parse((await run("connections dialects --json")).stdout);
     expect(dialects.map(({ name, buys }: { name: string; buys: boolean }) => [name, buys])).toEqual(
       [
@@ -346,6 +354,23 @@ describe("connections", () => {
     const plain = "connections add w --dialect pdl --base-url http://vendor.example";
     expect((await run(plain)).stderr).toContain("would send the key unencrypted");
     expect((await run("connections --json")).stdout).not.toContain('"w"');
+  });
+
+  test("an add that fails leaves nothing: no connection, no copy of a file; one that was there stays", async () => {
+    const { dir, env } = await userOf("pdl");
+    const before = [readFileSync(join(dir, "config", "config.json"), "utf8"), copiesIn(dir)];
+    const add = async (name: string, key: string) => {
+      const { HEADCOUNT_API_KEY: _, ...rest } = env;
+      const argv = `connections add ${name} --dialect prospeo --key-stdin`.split(" ");
+      const tried = testContext({ cwd: dir, env: rest, argv, stdin: key });
+      return { code: await main(argv, tried.context), stdout: tried.stdout() };
+    };
+    for (const name of ["w", "v"]) {
+      expect(await add(name, "short")).toEqual({ code: 3, stdout: "" });
+      expect([readFileSync(join(dir, "config", "config.json"), "utf8"), copiesIn(dir)]).toEqual(
+        before,
+      );
+    }
   });
 
   test("the key goes to the address of the connection alone, as the file says, and doctor spends nothing", async () => {

@@ -180,7 +180,7 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
       connection: "work",
       key: { source: "keychain" },
     });
-    expect((await run(["connections"])).stdout).toContain(`work\t${server.url}\tkeychain\tdefault`);
+    expect((await run(["connections"])).stdout).toContain(`work,${server.url},keychain,default`);
 
     expect((await run(["login", "work", "--key-stdin"], { stdin: `${KEY}-new` })).code).toBe(0);
     await run(["account"]);
@@ -230,6 +230,6 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
     expect(chosen.code).toBe(0);
     expect(chosen.stderr).toMatch(/^warning: the key is about to be written unencrypted/);
     expect((await run(["account", "--json"])).code).toBe(0);
-    expect((await run(["connections"])).stdout).toContain("\tfile\tdefault");
+    expect((await run(["connections"])).stdout).toContain(",file,default");
   });
 });

@@ -16,6 +16,7 @@ const DENIED = /nothing (more )?was (charged|spent)/;
 
 const WHY = "that was dataset A, and whoever is in the one of today too is paid for again";
 const MOVED = new RegExp(`run \\S+ of .* UTC bought 25 rows of the same; ${WHY}`);
+const AWAY = /moved or removed, cannot be looked at: \S+\/o\.csv/;
 const COUNTED = { rows_paid: 12, forgotten: 1, credits: 12, people: 11 };
 
 tryCases([
@@ -176,11 +177,29 @@ tryCases([
             expect.objectContaining({ what: "moved or removed", path: u.file("o.csv") }),
           ),
       }),
-      ...["--dry-run", "--yes"].map((how) =>
-        run(`forget 1000003 ${how}`, ANY, {
-          says: [/moved or removed, cannot be looked at: \S+\/o\.csv/],
-        }),
-      ),
+      run("forget 1000003 --dry-run", 0, { says: [AWAY] }),
+      // It had the person: that nobody has them any more cannot be said.
+      run("forget 1000003 --yes", 5, {
+        says: [AWAY, /1 place that may have the person: moved or removed/, "put it back"],
+      }),
+      ({ u }) => renameSync(u.file("moved.csv"), u.file("o.csv")),
+      run("forget 1000003 --yes", 0, {
+        says: ["none has the person\n"],
+        silent: ["not looked at"],
+        check: ({ u }) => expect(u.read("o.csv")).not.toContain("1000003"),
+      }),
+    ],
+  },
+  {
+    name: "none has the person: a file that was moved and never had them changes nothing, and was not looked at",
+    habit: { people: 20 },
+    steps: [
+      run(`${SEARCH} --limit 2`, 0),
+      ({ u }) => renameSync(u.file("o.csv"), u.file("moved.csv")),
+      run("search --country x --yes --again -o p.csv", 0),
+      run("forget 1000003 --yes", 0, {
+        says: [AWAY, "none has the person; 1 moved or removed, not looked at"],
+      }),
     ],
   },
   {

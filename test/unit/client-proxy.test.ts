@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
+import { mapError } from "../../src/app/failures.ts";
 import { parseBaseUrl } from "../../src/engine/client/addresses.ts";
 import { DEFAULT_DIALECT } from "../../src/engine/client/dialect.ts";
 import { createClient } from "../../src/engine/client/http-client.ts";
@@ -179,6 +180,16 @@ test("a request goes through the proxy as a tunnel; NO_PROXY and this machine go
       wasSent: false,
     });
     expect(asked).toEqual(["api.invalid:443"]);
+    // What stands in the way is the proxy: the hint names its variable.
+    const lost = await call("https://api.invalid", { HTTPS_PROXY }).catch(
+      (error: unknown) => error,
+    );
+    const site = { connectionName: "work", baseUrl: "https://api.invalid" };
+    expect(mapError(lost, site)).toMatchObject({
+      code: "unreachable",
+      hint: "see whether the proxy in HTTPS_PROXY is up; with NO_PROXY=api.invalid it is not asked",
+    });
+    asked.pop();
     await expect(
       call("https://api.invalid", { HTTPS_PROXY, NO_PROXY: ".invalid" }),
     ).rejects.toThrow();

@@ -344,13 +344,13 @@ describe("the printer", () => {
     { title: "id", only: "pipe" },
   ] as const;
 
-  test("rows are a table for a person and bare fields in a pipe, each with what is meant for it", async () => {
+  test("rows are a table for a person and CSV with a header in a pipe, each with what is meant for it", async () => {
     const rows = [["a\tb", 12_345, "because", "x1"]];
     expect((await print(true, (printer) => printer.rows(columns, rows))).stdout).toBe(
       "name  people  why\na b   12,345  because\n",
     );
     expect((await print(false, (printer) => printer.rows(columns, rows))).stdout).toBe(
-      "a b\t12345\tx1\n",
+      "name,people,id\na b,12345,x1\n",
     );
   });
 

@@ -10,7 +10,7 @@ import { alone, claimsOf, newPeople, openRun } from "../../engine/purchase/locks
 import { checkSame } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "../../engine/purchase/order.ts";
 import { requireFree, withPlaces } from "../../engine/purchase/places.ts";
-import type { Offer, Quote } from "../../engine/purchase/quote.ts";
+import { type Offer, type Quote, requireBudget } from "../../engine/purchase/quote.ts";
 import { agree, begin, survey } from "../../engine/purchase/survey.ts";
 import { accountOf } from "../../engine/purchase/world.ts";
 import type { Plan, Target } from "../../engine/runs/plan.ts";
@@ -42,6 +42,7 @@ export async function quoteExport(
 
   const base = open === undefined ? inquiry : { ...inquiry, target: open.target };
   const { quote, offer, run, ...result } = await survey(base, open?.id);
+  requireBudget(quote, options.budgetLeft, run?.state.spent);
   return {
     quote,
     account: inquiry.account,

@@ -86,8 +86,34 @@ async function tellNear(budget: PurchaseBudget, turn: Turn, context: Context): P
 }
 
 /**
- * Counts and buys in one turn: two could find the same room.
+ * Works with what a budget has left, and says of what does not fit what it has spent.
  * @throws CliError exit 4 where it does not fit
+ */
+export async function againstBudget<T>(
+  budget: PurchaseBudget,
+  { continues, refusal }: Pick<Turn, "continues" | "refusal">,
+  context: Context,
+  work: (left: Credits) => Promise<T>,
+): Promise<T> {
+  const { spent, left } = await budgetUse(budget, context, continues);
+
+  try {
+    return await work(left);
+  } catch (error) {
+    const { failureOf } = await import("../failures.ts");
+    const failure = failureOf(error);
+    if (failure.code !== "over_budget") throw error;
+    const of = `${formatCreditsGrouped(spent)} of ${creditsText(budget.cap)}`;
+    throw failure.with({
+      details: [`${of} of ${refusal.period} are spent or at risk`],
+      hint: refusal.hint,
+    });
+  }
+}
+
+/**
+ * Counts and buys in one turn: two could find the same room.
+ * @throws CliError see {@link againstBudget}
  */
 export async function withinBudget<T>(
   budget: PurchaseBudget,
@@ -101,20 +127,9 @@ export async function withinBudget<T>(
   const { what, onWait } = turn;
   const lock = { now, sleep, what, onWait, wait: true, signal: interrupted };
 
-  return await withLock(join(turn.folder, turn.name), lock, async () => {
-    const { spent, left } = await budgetUse(budget, context, turn.continues);
-    const done = work(left).catch(async (error: unknown) => {
-      const { failureOf } = await import("../failures.ts");
-      const failure = failureOf(error);
-      if (failure.code !== "over_budget") throw error;
-      const of = `${formatCreditsGrouped(spent)} of ${creditsText(budget.cap)}`;
-      throw failure.with({
-        details: [`${of} of ${turn.refusal.period} are spent or at risk`],
-        hint: turn.refusal.hint,
-      });
-    });
-    return await done.finally(() => tellNear(budget, turn, context));
-  });
+  return await withLock(join(turn.folder, turn.name), lock, () =>
+    againstBudget(budget, turn, context, work).finally(() => tellNear(budget, turn, context)),
+  );
 }
 
 /**

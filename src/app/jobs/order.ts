@@ -181,6 +181,7 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
       maxCredits: values.max_credits,
       maxCalls: values.max_calls ?? MAX_CALLS,
       buyChanged: values.buy_changed === true,
+      replaces: values.overwrite,
       perPage: values.per_page,
       wait: values.wait === true,
       job: job.name,

@@ -7,7 +7,7 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, creditsOrNull } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
@@ -16,7 +16,7 @@ import { failureOf } from "../failures.ts";
 import { openRuns, requireAsWritten } from "../keep/store.ts";
 import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import { type BudgetUse, monthlyBudget, withinBudget } from "./budget.ts";
+import { againstBudget, type BudgetUse, monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import {
   appendOutcome,
@@ -53,13 +53,15 @@ export type JobOutcome =
       readonly failure: CliError | undefined;
     };
 
-export type Quoted =
+/** `budgetLeft`: credits of the file's budget, where it has one. */
+export type Quoted = { readonly budgetLeft: number | null } & (
   | {
       readonly kind: "search";
       readonly order: Order;
       readonly quote: Awaited<ReturnType<typeof quote>>["quote"];
     }
-  | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan };
+  | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan }
+);
 
 interface Work {
   readonly job: Job;
@@ -165,25 +167,30 @@ export async function quoteJob(
     warnings: [],
   };
 
-  return await atService(work, async (session): Promise<Quoted> => {
-    if (job.command === "refresh") {
-      const order = await refreshOrder(work);
-      return {
-        kind: "refresh",
-        order,
-        plan: await terms.lists.planRefresh(order, session, context, eventsOf(context)),
-      };
-    }
-
-    const order = await searchOrder(work);
-    return {
-      kind: "search",
-      order,
-      quote: (await quote(order, worldOf(session, context), eventsOf(context))).quote,
-    };
-  }).catch((error: unknown) => {
+  const priced = (session: Session) =>
+    underBudget(work, session, (budgetLeft) => pricedIn(work, session, budgetLeft), true);
+  return await atService(work, priced).catch((error: unknown) => {
     throw failureOf(error).inWordsOf(inKeys(job.command));
   });
+}
+
+async function pricedIn(
+  work: Work,
+  session: Session,
+  budgetLeft: Credits | undefined,
+): Promise<Quoted> {
+  const { context, job, terms } = work;
+  const events = eventsOf(context);
+  if (job.command === "refresh") {
+    const named = await refreshOrder(work);
+    const order = { ...named, terms: { ...named.terms, budgetLeft } };
+    const plan = await terms.lists.planRefresh(order, session, context, events);
+    return { kind: "refresh", order, plan, budgetLeft: creditsOrNull(budgetLeft) };
+  }
+
+  const order = { ...(await searchOrder(work)), budgetLeft };
+  const priced = await quote(order, worldOf(session, context), events);
+  return { kind: "search", order, quote: priced.quote, budgetLeft: creditsOrNull(budgetLeft) };
 }
 
 async function purchase(work: Work, session: Session): Promise<JobOutcome> {
@@ -363,11 +370,15 @@ async function lockJob(name: string, key: string, context: Context): Promise<Loc
   }
 }
 
-/** Under a budget one job at a time counts and buys. */
+/**
+ * Under a budget one job at a time counts and buys.
+ * @param isQuote nothing is bought: it is counted and waited for nobody
+ */
 async function underBudget<T>(
   { job, file, context, warnings }: Work,
   session: Session,
   work: (left: Credits | undefined) => Promise<T>,
+  isQuote = false,
 ): Promise<T> {
   const cap = file.budget;
   if (cap === undefined) return await work(undefined);
@@ -394,7 +405,7 @@ async function underBudget<T>(
     },
   };
   const budget = monthlyBudget(cap, { serviceId: session.serviceId, keyMode }, context.now());
-  return await withinBudget(budget, turn, context, work);
+  return await (isQuote ? againstBudget : withinBudget)(budget, turn, context, work);
 }
 
 function endedOf(outcome: JobOutcome): Ended {

@@ -56,6 +56,13 @@ export const agreeing =
     return agreed;
   };
 
+/** A file that is named as a company is one to be read. */
+function columnHint([file, ...others]: readonly string[], column: string): string | undefined {
+  if (file === undefined || others.length > 0 || !/\.\w+$/.test(file)) return undefined;
+  const [read, word] = [file, column].map(shellWord);
+  return `--input ${read} --column ${word} reads the companies of the file`;
+}
+
 /**
  * The companies that arguments and `--input` name, each once;
  * lines of the file that name none are told and left out.
@@ -68,7 +75,7 @@ export async function readCompanies(
 ): Promise<readonly CompanyQuery[]> {
   const { input } = flags;
   if (input === undefined && flags.column !== undefined)
-    throw usageError("--column goes with --input FILE");
+    throw usageError("--column goes with --input FILE", columnHint(names, flags.column));
 
   const given = await namedBy(
     names.map((text) => [{ text }]),

@@ -114,9 +114,13 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
   await printer.rows(
     [
       { title: "name", fixed: true },
-      { title: "address", show: (value) => String(value || "inside headcount, on synthetic data") },
-      { title: "key", show: (value) => KEY_PLACES[value as Row["key_store"]] },
-      { title: "" },
+      {
+        title: "address",
+        name: "base_url",
+        show: (value) => String(value || "inside headcount, on synthetic data"),
+      },
+      { title: "key", name: "key_store", show: (value) => KEY_PLACES[value as Row["key_store"]] },
+      { title: "", name: "default" },
     ],
     rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
   );

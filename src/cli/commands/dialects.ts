@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import {
+  dropVendor,
   keepVendor,
   ownFile,
   shippedNames,
@@ -11,6 +12,7 @@ import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import {
   checkName,
   existingConnection,
+  findConnection,
   readConfig,
   SAMPLE,
   updateConfig,
@@ -64,8 +66,8 @@ export function registerDialects(connections: Command, context: Context): void {
 
   connections
     .command("show")
-    .description("print the file that a connection speaks by, as it stands")
-    .argument("<name>", "name of the connection")
+    .description("print the file that a connection speaks by, as it stands, or a shipped one")
+    .argument("<name>", "name of the connection, or of a file that comes with headcount")
     .does("reads connection", atDesk(context, show));
 }
 
@@ -115,23 +117,33 @@ async function add(
   const vendor = options.price === undefined ? given : await pricedAt(given, options.price);
   const { file, digest } = vendor;
   const baseUrl = baseUrlText(parseBaseUrl(options.baseUrl ?? file.base));
-  const copy = await keepVendor(vendor, context);
-  await updateConfig(configDir(context), (config) => {
-    const before = config.connections[name];
-    // A key stays with the address that it was stored for.
-    const kept = before?.baseUrl === baseUrl ? before : {};
-    return withConnection(config, name, { ...kept, baseUrl, vendor: copy });
-  });
+  const dir = configDir(context);
+  const before = readConfig(dir).connections[name];
+  // A key stays with the address that it was stored for.
+  const kept = before?.baseUrl === baseUrl ? before : {};
+  const connection = { ...kept, baseUrl, vendor: await keepVendor(vendor, context) };
 
   const dialect = summaryOf(file);
+  if (!options.json) tell(dialect, printer);
+  const isAsked =
+    (options.keyStdin === true || canPrompt(context)) && !context.env.HEADCOUNT_API_KEY?.trim();
+  try {
+    if (isAsked)
+      await logIn(
+        name,
+        { ...options, json: false, quiet: options.json === true },
+        context,
+        connection,
+      );
+    else await updateConfig(dir, (config) => withConnection(config, name, connection));
+  } catch (error) {
+    await dropVendor(connection.vendor, context);
+    throw error;
+  }
+
   if (options.json)
     printer.document<"connections add">({ connection: name, base_url: baseUrl, digest, dialect });
-  else tell(dialect, printer);
-
-  const isAsked = options.keyStdin === true || canPrompt(context);
-  if (isAsked && !context.env.HEADCOUNT_API_KEY?.trim())
-    await logIn(name, { ...options, json: false, quiet: options.json === true }, context);
-  else if (!options.json)
+  else if (!isAsked)
     printer.note(`headcount login ${name} asks for its key, or HEADCOUNT_API_KEY holds it`);
 }
 
@@ -164,9 +176,9 @@ async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
     [
       { title: "name", fixed: true },
       { title: "vendor" },
-      { title: "credits" },
-      { title: "by the" },
-      { title: "a count" },
+      { title: "credits", name: "person" },
+      { title: "by the", name: "per" },
+      { title: "a count", name: "count" },
       { title: "stages" },
       { title: "filters" },
       { title: "read" },
@@ -189,6 +201,14 @@ async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
 
 async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
   const config = readConfig(findFolder("config", context));
+  // Whoever writes a file of their own begins with one that comes with headcount.
+  if (findConnection(config, name) === undefined && shippedNames().includes(name)) {
+    printer.text((await shippedVendor(name)).text);
+    return printer.note(
+      `no connection speaks by it yet: headcount connections add ${name} --dialect ${name}`,
+    );
+  }
+
   const { vendor } = existingConnection(config, name);
   if (vendor === undefined)
     throw failed.usage(

@@ -129,9 +129,10 @@ async function printValues(
       const people = (count: TsvValue): string => grouped(Number(count));
       await printer.rows(
         [
-          { title: spec.key.replaceAll("_", " ") },
+          { title: spec.key.replaceAll("_", " "), name: spec.key },
           {
             title: from === "owned" ? "owned" : "people",
+            name: "count",
             align: "right",
             fixed: true,
             show: people,

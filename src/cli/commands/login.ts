@@ -89,11 +89,15 @@ function refuseKeyArgument(words: readonly (string | undefined)[], options: Logi
   if (excess.length > 0) throw usageError("login takes one name", "headcount help login");
 }
 
-/** Asks for a key, checks it with a free call, and keeps it. */
+/**
+ * Asks for a key, checks it with a free call, and keeps it.
+ * @param added the connection that is added with it, or not at all
+ */
 export async function logIn(
   nameGiven: string | undefined,
   options: LoginOptions,
   context: Context,
+  added?: Connection,
 ): Promise<void> {
   if (context.env.HEADCOUNT_API_KEY?.trim()) {
     throw usageError(
@@ -112,7 +116,7 @@ export async function logIn(
   // Who tries the sample and names an address means a connection of their own.
   const own = selected === SAMPLE && address ? undefined : selected;
   const name = ownName(nameGiven ?? own ?? "default");
-  const before = findConnection(config, name);
+  const before = added ?? findConnection(config, name);
   const baseUrl = await baseUrlFor(before, address, options, context);
   const isAsked = options.keyStdin !== true && canPrompt(context);
   // Before anybody types a key: where it could not be kept.

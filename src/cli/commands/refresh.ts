@@ -218,6 +218,6 @@ async function parse(
     output: view.output,
     view,
     verify,
-    terms: { ...outputGuard(flags), ...bounds },
+    terms: { ...outputGuard(flags), ...bounds, replaces: flags.overwrite },
   };
 }

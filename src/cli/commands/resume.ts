@@ -108,6 +108,11 @@ function nothingToResume(runs: readonly RunSummary[], options: ExportFlags): str
   const last = closed ?? (isMore ? runs.find(({ status }) => status === "finished") : undefined);
   const which =
     last === closed ? "one whose reader closed the pipe" : "the last one that is finished";
+  const working = runs.flatMap(({ id, status }) => (status === "running" ? [id] : []));
+  if (working.length > 0) {
+    const are = working.length === 1 ? "a run is" : `${working.length} runs are`;
+    return `Nothing to resume: ${are} at work in another process: ${someOf(working)}\n`;
+  }
   const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
   return `Nothing to resume: no run is unfinished${but}\n`;
 }

@@ -110,7 +110,12 @@ async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
     [
       { title: "name", fixed: true },
       { title: "filters" },
-      { title: "saved", fixed: true, show: (at) => timeText(Date.parse(String(at))) },
+      {
+        title: "saved",
+        name: "saved_at",
+        fixed: true,
+        show: (at) => timeText(Date.parse(String(at))),
+      },
     ],
     rows.map(({ name, filters, problem, saved_at }) => [
       name,

@@ -107,7 +107,11 @@ async function show({ machines, runs, waiting }: FolderStatus, printer: Printer)
     });
 
   await printer.rows(
-    [{ title: "machine" }, { title: "synced", fixed: true }, { title: "knows whom all forgot" }],
+    [
+      { title: "machine" },
+      { title: "synced", fixed: true },
+      { title: "knows whom all forgot", name: "up_to_date" },
+    ],
     machines.map(({ machine, isHere, synced, isUpToDate }) => [
       isHere ? `${machine} (here)` : machine,
       synced,

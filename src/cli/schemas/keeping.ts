@@ -72,6 +72,7 @@ const jobs = {
             s.maybe(s.anything),
             "as `headcount schema search` or `refresh` describes it",
           ),
+          budget_left: s.maybe(s.creditsShape),
           error: s.maybe(s.object({ code: s.text, message: s.text, hint: s.maybe(s.text) })),
         }),
       ),

@@ -31,6 +31,8 @@ export interface PrintOptions {
 }
 
 export interface Column extends TextColumn {
+  /** In a pipe, where that is not its title. */
+  readonly name?: string;
   readonly show?: (value: TsvValue) => string;
   readonly only?: "terminal" | "pipe";
 }
@@ -123,7 +125,7 @@ export class Printer {
     this.text(tsv(rows));
   }
 
-  /** Rows as a table with a header on a terminal, as TSV in a pipe. */
+  /** Rows with a header: as a table on a terminal, as CSV in a pipe. */
   async rows(columns: readonly Column[], rows: readonly (readonly TsvValue[])[]): Promise<void> {
     const other = this.terminal ? "pipe" : "terminal";
     const visible = [...columns.entries()].filter(([, { only }]) => only !== other);
@@ -136,7 +138,14 @@ export class Printer {
         visible.map(([, column]) => column),
         cells.map((row) => row.map((cell) => String(cell ?? ""))),
       );
-    else this.lines(cells);
+    else {
+      const { csvDocument } = await import("../../shared/rows/csv-text.ts");
+      const names = visible.map(([, { title, name = title }]) => name);
+      const plain = cells.map((row) =>
+        row.map((cell) => (typeof cell === "string" ? harmless(cell) : (cell ?? null))),
+      );
+      this.text(csvDocument(names, plain));
+    }
   }
 
   async table(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): Promise<void> {

@@ -94,9 +94,12 @@ export class LostReplyError extends Error {
   override readonly name = "LostReplyError";
   readonly wasSent: boolean;
   readonly code: string;
+  /** The variable that names the proxy that it went through, if any. */
+  proxy: string | undefined;
 
   constructor(message: string, code: string, wasSent: boolean, cause?: unknown) {
     super(message, { cause });
+    this.proxy = cause instanceof LostReplyError ? cause.proxy : undefined;
     this.code = code;
     this.wasSent = wasSent;
   }

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { echo, shownAddress } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
+import { LostReplyError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
 import {
   exchange,
@@ -37,6 +38,8 @@ function goesRound(origin: URL, noProxy: string): boolean {
   });
 }
 
+const proxyVariable = (env: Env) => variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
+
 /**
  * By the usual variables; none to this machine.
  * @throws CliError (exit 2) on an address that is no URL
@@ -44,7 +47,7 @@ function goesRound(origin: URL, noProxy: string): boolean {
 export function proxyFor(origin: URL, env: Env): URL | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
 
-  const entry = variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
+  const entry = proxyVariable(env);
   if (entry === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? ""))
     return undefined;
 
@@ -96,10 +99,15 @@ export function openTransport({
   return {
     async send(request: RawRequest): Promise<RawReply> {
       wire ??= open();
-      return exchange(await wire, request, {
+      const asked = exchange(await wire, request, {
         name,
         timeouts: request.paid === true ? paid : unpaid,
         now,
+      });
+      return await asked.catch((error: unknown) => {
+        if (proxy !== undefined && error instanceof LostReplyError)
+          error.proxy = proxyVariable(env)?.name;
+        throw error;
       });
     },
 

@@ -1,4 +1,5 @@
 // Tested by test/cli/consent.test.ts.
+import type { Credits } from "../../shared/contract/money.ts";
 import type { OwnCommand } from "../../shared/errors.ts";
 import { checkRows } from "../output/formats.ts";
 import type { Inquiry } from "./order.ts";
@@ -16,6 +17,7 @@ import {
  * Refuses what cannot be paid or written, says what is
  * paid for again, and asks for consent. @throws CliError
  * @param isWithin of a run that goes on: whether so much was agreed to when it began
+ * @param spent what it has cost already
  * @param around what buys only new people, where that is no option of the command that is typed
  */
 export async function agreeTo(
@@ -25,17 +27,19 @@ export async function agreeTo(
     rows,
     said,
     isWithin,
+    spent,
     around,
   }: {
     readonly rows: number;
     readonly said: readonly string[];
     readonly isWithin?: boolean;
+    readonly spent?: Credits;
     readonly around?: OwnCommand | undefined;
   },
 ): Promise<void> {
   if (options.agreed !== undefined) requireSame(options.agreed, quote);
   requireBalance(quote, target);
-  requireBudget(quote, options);
+  requireBudget(quote, options.budgetLeft, spent);
   await checkRows(
     rows,
     options.output,

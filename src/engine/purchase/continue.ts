@@ -98,6 +98,7 @@ async function agreeBehind(
       rows: options.join?.rows.length ?? written,
       said: [continuing(run, quote, isNamed)],
       // Lost replies may have eaten into what was agreed to for the run.
+      spent: state.spent,
       isWithin: isNamed && quote.total <= (state.session?.cap ?? 0n),
       around: isNamed && target.kind === "search" ? resumeOf(plan, { withOwned: true }) : undefined,
     },

@@ -1,5 +1,5 @@
 // Tested by test/cli/search.test.ts.
-import { type Credits, credits, minCredits } from "../../shared/contract/money.ts";
+import type { Credits } from "../../shared/contract/money.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
 import { registerIn } from "../output/register.ts";
@@ -15,7 +15,7 @@ import { narrowing, ownedOutput, ownershipFor } from "./owned.ts";
 import type { Quote } from "./quote.ts";
 import { firstPageUntold, missingFirstPage } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
-import { leaveSession, openSession } from "./session.ts";
+import { boundOf, leaveSession, openSession } from "./session.ts";
 import { sourceOf } from "./source.ts";
 
 /** Buys what a quote says and writes it. Closes the run whatever happens. */
@@ -148,16 +148,6 @@ async function missingOf(
   // The service did not leave out what it was not asked for again.
   const lacking = pendingUnits(run.state).length > 0 ? 0 : missing.rows;
   return { ...missing, rows: lacking + (first ?? 0), untold: isOpen ? untold : [] };
-}
-
-/** Pages that may bring more than is expected pass neither the cap nor what the budget has left. */
-function boundOf(
-  { maxCredits, budgetLeft }: ExportOptions,
-  { spent }: Run["state"],
-): Credits | undefined {
-  if (budgetLeft === undefined) return maxCredits;
-  const ofBudget = credits(budgetLeft + spent);
-  return minCredits(maxCredits ?? ofBudget, ofBudget);
 }
 
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {

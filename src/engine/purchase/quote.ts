@@ -350,30 +350,22 @@ function sizesOf(
 }
 
 /**
- * @throws CliError exit 4 where the cap still allows
- * more than a budget has left, with something to buy
+ * What is held against a budget is what may be charged: as much as was quoted, which a cap bounds.
+ * @param spent what the run that goes on has cost already, which the budget counts
+ * @throws CliError exit 4 where it may be more than is left, with something to buy
  */
 export function requireBudget(
-  quote: Quote,
-  {
-    maxCredits,
-    budgetLeft,
-  }: { readonly maxCredits?: Credits | undefined; readonly budgetLeft?: Credits | undefined },
+  { credits: cost, total }: Pick<Quote, "credits" | "total">,
+  budgetLeft: Credits | undefined,
+  spent = ZERO,
 ): void {
-  if (budgetLeft === undefined || quote.credits === ZERO) return;
-  const spent = quote.total - quote.credits;
-  const allowed = maxCredits === undefined ? quote.credits : credits(maxCredits - spent);
-  if (allowed > budgetLeft) {
-    throw overBudget(`its cap allows ${creditsText(allowed)} more`, budgetLeft, credits(spent));
-  }
-}
-
-/** @param spent what the run has cost already: a cap counts from its beginning */
-export function overBudget(what: string, budgetLeft: Credits, spent = ZERO): CliError {
-  const rest = budgetLeft < 0n ? ZERO : budgetLeft;
-  return failed.credits(
-    `${what}, and the budget has ${formatCreditsGrouped(rest)} left; ` +
-      `nothing ${spent > 0n ? "more " : ""}was spent`,
+  const most = credits(total - spent);
+  if (budgetLeft === undefined || cost === ZERO || most <= budgetLeft) return;
+  const more = spent > 0n ? "more " : "";
+  const rest = maxOf(budgetLeft, ZERO);
+  throw failed.credits(
+    `it costs up to ${creditsText(most)}, and the budget has ${formatCreditsGrouped(rest)} left; ` +
+      `nothing ${more}was spent`,
     rest === ZERO ? undefined : `a cap of at most ${formatCredits(credits(rest + spent))} fits`,
     "over_budget",
   );

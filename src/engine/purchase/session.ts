@@ -1,11 +1,21 @@
 // Tested by test/scene/ends.test.ts.
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, credits, minCredits } from "../../shared/contract/money.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import { ALL_BOUGHT, ending, endOf, isEmpty } from "./failures.ts";
-import type { Trade } from "./order.ts";
+import type { ExportOptions, Trade } from "./order.ts";
 import { consentedCap, type Quote } from "./quote.ts";
+
+/** Neither the cap nor what the budget has left is passed, by pages that bring more either. */
+export function boundOf(
+  { maxCredits, budgetLeft }: ExportOptions,
+  { spent }: Run["state"],
+): Credits | undefined {
+  if (budgetLeft === undefined) return maxCredits;
+  const ofBudget = credits(budgetLeft + spent);
+  return minCredits(maxCredits ?? ofBudget, ofBudget);
+}
 
 /**
  * Writes down what this session may spend, before it spends anything.
@@ -19,7 +29,7 @@ export async function openSession(
   const { maxCredits, limit = null, fresh, job, budget } = options;
   const { balance } = quote;
   const { read } = account;
-  const cap = consentedCap(quote, run.state.session, maxCredits);
+  const cap = consentedCap(quote, run.state.session, boundOf(options, run.state));
   await run.append({
     t: "session",
     maxCredits: maxCredits ?? null,

@@ -36,6 +36,7 @@ import {
 import {
   cutFile,
   deleteRows,
+  mayHold,
   type OutputFound,
   outputsOf,
   registered,
@@ -57,7 +58,8 @@ export interface Traces {
   readonly libraries: readonly string[];
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
-  readonly gone: Awaited<ReturnType<typeof registered>>["gone"];
+  /** What is not where it was written, and whether it may have the person. */
+  readonly gone: readonly { readonly path: string; readonly mayHold: boolean }[];
   readonly histories: readonly HistoryFound[];
   /** In files of the user's own. */
   readonly mentions: readonly MentionFound[];
@@ -91,7 +93,7 @@ export const shownTraces = ({ runs, owned, outputs, gone, histories, mentions }:
   runs: runs.map(({ plan, rows, isNamed }) => ({ run: plan.id, rows, removed: isNamed })),
   owned,
   outputs: outputs.map(({ path, how }) => ({ path, how })),
-  gone,
+  gone: gone.map(({ path }) => path),
   histories: histories.map(({ job, lines }) => ({ job, lines })),
   mentions: mentions.map(({ path, lines }) => ({ path, lines })),
 });
@@ -147,7 +149,7 @@ async function tracesOf(
     libraries: data.libraries,
     owned,
     outputs: once,
-    gone,
+    gone: gone.map((entry) => ({ path: entry.path, mayHold: mayHold(entry, all, owned) })),
     histories,
     mentions,
   };
@@ -176,7 +178,9 @@ async function wasForgotten(word: string, context: Context): Promise<boolean> {
 export interface Forgot {
   readonly files: number;
   readonly tables: number;
-  /** Exit 5, which names each place; undefined: nothing has the person any more. */
+  /** Not where they were written, so that nobody looked at them. */
+  readonly gone: number;
+  /** Exit 5, which names each place; undefined: nothing that was looked at has the person. */
   readonly left: CliError | undefined;
 }
 
@@ -223,13 +227,26 @@ export async function forgetTraces(traces: Traces, context: Context): Promise<Fo
   ];
   // A run that bought by the name is gone by now, and its name with it.
   const mentions = traces.mentions.filter(({ path }) => existsSync(path));
-  const isLeft = rest.length > 0 || mentions.length > 0;
-  const { files, tables } = after;
-  return { files, tables, left: isLeft ? leftOver(rest, mentions) : undefined };
+  // Whoever put it back meanwhile had it looked at.
+  const away = after.gone.flatMap(({ path }) =>
+    traces.gone.some((one) => one.path === path && one.mayHold) ? [path] : [],
+  );
+  const isLeft = rest.length > 0 || mentions.length > 0 || away.length > 0;
+  const { files, tables, gone } = after;
+  return {
+    files,
+    tables,
+    gone: gone.length,
+    left: isLeft ? leftOver(rest, mentions, away) : undefined,
+  };
 }
 
 /** What may still have the person, and is left to whoever asked. */
-function leftOver(rest: readonly string[], mentioned: readonly MentionFound[]): CliError {
+function leftOver(
+  rest: readonly string[],
+  mentioned: readonly MentionFound[],
+  away: readonly string[],
+): CliError {
   const lines = mentioned.flatMap(mentionLines);
   const outputs =
     `${counted(rest.length, "place")} may still have the person: outside of ` +
@@ -237,17 +254,27 @@ function leftOver(rest: readonly string[], mentioned: readonly MentionFound[]): 
   const mentions =
     `${counted(mentioned.length, "file of yours names", "files of yours name")} ` +
     "the person: a log, jobs, a segment, or by a name that you gave";
+  const moved =
+    `${counted(away.length, "place")} that may have the person: moved or removed since, ` +
+    "and not looked at";
   const message = [
     ...(rest.length === 0 ? [] : [outputs]),
     ...(lines.length === 0 ? [] : [mentions]),
+    ...(away.length === 0 ? [] : [moved]),
   ].join("; ");
 
   const again =
     "write files again without the person (runs export, owned export, refresh), delete or edit " +
     "them; headcount runs remove RUN --force --yes removes a run";
-  const hint = rest.length === 0 ? "delete, edit or rename these by hand" : again;
+  const find =
+    "find and delete what was moved, or put it back: the same command then takes the person out";
+  const byHand = rest.length === 0 ? "delete, edit or rename these by hand" : again;
+  const isHere = rest.length + lines.length > 0;
+  const hint = [isHere && byHand, away.length > 0 && find].filter(Boolean).join("; ");
 
-  return failed.incomplete(message, hint, "files_left").with({ details: [...rest, ...lines] });
+  return failed
+    .incomplete(message, hint, "files_left")
+    .with({ details: [...rest, ...lines, ...away] });
 }
 
 async function forgetRun(

@@ -82,22 +82,25 @@ export async function outputsOf(
 /** The files and tables of the register that have the person; those that runs write again apart. */
 export async function registered(entries: readonly RegisterEntry[], person: PersonMatcher) {
   const outputs: OutputFound[] = [];
-  const gone: string[] = [];
+  const gone: RegisterEntry[] = [];
   let [files, tables] = [0, 0];
   for (const entry of entries) {
     const { path, what, kind } = entry;
     if (what === "log" || what === "jobs") continue;
 
-    if (engineOf(path) !== undefined) {
+    const engine = engineOf(path);
+    const file = engine === "duckdb" ? fileOfTable(path) : path;
+    if (engine !== "postgres" && !(await exists(file))) gone.push(entry);
+    else if (engine !== undefined) {
       tables++;
       const rows = kind === "person" ? await rowsIn(path, person) : 0;
       if (rows !== 0)
         outputs.push({ path, how: rows === undefined ? "left" : "deleted", run: undefined });
-    } else if (await exists(path)) {
+    } else {
       files++;
       const how = await inFile(entry, person);
       if (how !== undefined) outputs.push({ path, how, run: undefined });
-    } else gone.push(path);
+    }
   }
 
   return { outputs, files, tables, gone };
@@ -209,12 +212,25 @@ export async function cutFile(
   }
 }
 
-/** Undefined where the table cannot be asked. One that is gone has nobody. */
-const rowsIn = async (path: string, person: PersonMatcher): Promise<number | undefined> => {
+function fileOfTable(path: string): string {
   const target = parseTable(path, "/");
-  if (target.engine === "duckdb" && !(await exists(target.file))) return 0;
-  return rowsOfPerson(path, person.identities, false).catch(() => undefined);
-};
+  return target.engine === "duckdb" ? target.file : path;
+}
+
+/** Undefined where the table cannot be asked. */
+const rowsIn = (path: string, person: PersonMatcher): Promise<number | undefined> =>
+  rowsOfPerson(path, person.identities, false).catch(() => undefined);
+
+/**
+ * Whether what is not at its place may hold the person: whoever wrote it did. What no run that is
+ * kept wrote came from the library.
+ * @param owned how many people of the library the person is
+ */
+export function mayHold({ by, kind }: RegisterEntry, runs: readonly RunFound[], owned: number) {
+  const run = runs.find(({ plan }) => by === plan.id || by.startsWith(`${plan.id}-`));
+  if (run === undefined) return kind === "person" && owned > 0;
+  return run.isNamed || (kind === "person" && (run.rows > 0 || run.isIn));
+}
 
 /**
  * Deletes the person's rows of a table, and what the database keeps of them.

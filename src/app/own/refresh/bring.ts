@@ -13,7 +13,7 @@ import { buyLeaves, finishRest, takeIn } from "./buy.ts";
 import { beginList, checkFiles, keep } from "./keep.ts";
 import { candidates, type Followed, followed, listPath, merged } from "./list.ts";
 import { type Begun, bring, lookAtList, textsIn } from "./people.ts";
-import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
+import { refreshPlanOf } from "./plan.ts";
 import type { Refreshing, RefreshResult, Work } from "./work.ts";
 
 export const refresh: Refreshing["refresh"] = async (order, ...args) => {
@@ -24,7 +24,6 @@ export const refresh: Refreshing["refresh"] = async (order, ...args) => {
   const { output, terms } = own;
   return await alone([...theOutput(output, terms.wait === true), newPeople(deps, true)], deps, () =>
     afterLook(prepared, true, async (begun, work) => {
-      requireBudgetFor(begun.plan, work.order.terms);
       if (begun.plan.rows > 0) await work.events.agree(begun.plan);
       work.events.progress?.(begun.counts.calls);
       const result = await bring(begun, work, async (...purchase) => {

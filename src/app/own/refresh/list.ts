@@ -18,7 +18,14 @@ import {
 import type { Credits } from "../../../shared/contract/money.ts";
 import { canonicalAddress } from "../../../shared/contract/naming/address.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
-import { type CliError, command, option, say, usageError } from "../../../shared/errors.ts";
+import {
+  type CliError,
+  command,
+  option,
+  type Sentence,
+  say,
+  usageError,
+} from "../../../shared/errors.ts";
 import { checkedFilters } from "../../../shared/filters.ts";
 import { readTableFile } from "../../../shared/input.ts";
 import type { Sight } from "../look.ts";
@@ -59,6 +66,7 @@ async function listOf(work: Work): Promise<Followed> {
       );
     }
 
+    if (output !== undefined) await requireSame(output, segment, work);
     const list =
       output === undefined
         ? undefined
@@ -92,6 +100,35 @@ async function listOf(work: Work): Promise<Followed> {
   const plan = await store.readPlan(await store.resolve(word));
   return await ofRun(plan, (await store.open(plan.id)).state.lastAt, work);
 }
+
+/**
+ * A list stays the one that it is, whoever keeps it and may write over its file.
+ * @throws CliError exit 2 where the file is a list of another segment, and nobody said that it goes
+ */
+async function requireSame(path: string, segment: CheckedFilters, work: Work): Promise<void> {
+  if (work.order.terms.replaces === true || !existsSync(path)) return;
+  const { target } = (await newestRun(path, work))?.plan ?? {};
+  const ofRun = target?.kind === "search" ? target.filters : undefined;
+  const there = work.latest.library.lists.at(path)?.filters ?? ofRun;
+  if (there === undefined) return;
+
+  const own = checkedFilters(there, `${path}: `);
+  if (canonicalJson(own.canonical) !== canonicalJson(segment.canonical))
+    throw otherSegment(
+      path,
+      own,
+      segment,
+      say`another file with ${option("output")} keeps both; ${option("overwrite")} ends that list`,
+    );
+}
+
+const otherSegment = (what: string, own: CheckedFilters, said: CheckedFilters, hint: Sentence) =>
+  usageError(
+    `${what} is a list of ${canonicalJson(own.canonical)}, and the filters ` +
+      `beside it say ${canonicalJson(said.canonical)}; nothing was spent`,
+    hint,
+    "other_segment",
+  );
 
 /** Where it is a symbolic link, the file behind it. */
 export async function listPath(word: string, { cwd }: Context): Promise<string> {
@@ -213,12 +250,9 @@ function sameSegment(filters: unknown, what: string, { order: { segment } }: Wor
   const own = checkedFilters(filters, `${what}: `);
   if (segment === undefined || canonicalJson(segment.canonical) === canonicalJson(own.canonical))
     return own;
-  throw usageError(
-    `${what} is a list of ${canonicalJson(own.canonical)}, and the filters ` +
-      `beside it say ${canonicalJson(segment.canonical)}`,
-    say`leave the filters out, or name only the filters and another file with ${option("output")}`,
-    "other_segment",
-  );
+  const hint = say`leave the filters out, or name only the filters and another file with
+    ${option("output")}`;
+  throw otherSegment(what, own, segment, hint);
 }
 
 /** Nobody wrote it here: the filters beside it say what it is of. */

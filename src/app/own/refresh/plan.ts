@@ -1,7 +1,7 @@
 import { costOf } from "../../../engine/planning/cost.ts";
 import type { Counts } from "../../../engine/planning/question.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/planning/verify.ts";
-import { costText, overBudget } from "../../../engine/purchase/quote.ts";
+import { costText, requireBudget } from "../../../engine/purchase/quote.ts";
 import {
   affordableRows,
   creditsText,
@@ -72,6 +72,8 @@ export async function refreshPlanOf(
   };
 
   requireAllowed(plan, about.rows, finished, order.terms);
+  if (plan.rows > 0 || buyChanged === true)
+    requireBudget({ credits: plan.most, total: plan.most }, order.terms.budgetLeft);
   return plan;
 }
 
@@ -142,14 +144,4 @@ function requireAllowed(
     const details = anew ? [] : [whole];
     return failed.credits(say`${message}; ${nothing}`, hint, code).with({ details });
   }
-}
-
-/** @throws CliError exit 4 where it may pass a budget */
-export function requireBudgetFor(
-  plan: RefreshPlan,
-  { budgetLeft, buyChanged }: RefreshTerms,
-): void {
-  if (budgetLeft === undefined || (plan.rows === 0 && buyChanged !== true)) return;
-  if (plan.most > budgetLeft)
-    throw overBudget(`it costs up to ${creditsText(plan.most)}`, budgetLeft);
 }

@@ -25,6 +25,8 @@ export interface RefreshTerms
   /** The whole segment, whoever is owned. */
   readonly again?: boolean | undefined;
   readonly buyChanged?: boolean | undefined;
+  /** Somebody said that also a list of another segment is replaced. */
+  readonly replaces?: boolean | undefined;
   readonly wait?: boolean | undefined;
   /** Said of CSV; undefined: as the list was written. */
   readonly csv?: "excel" | "raw" | undefined;

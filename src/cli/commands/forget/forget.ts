@@ -52,13 +52,16 @@ async function forget(
   }
   if (options.yes !== true) await agreeToForget(linesOf(traces), printer, context);
 
-  const { files, tables, left } = await forgetTraces(traces, context);
+  const { files, tables, gone, left } = await forgetTraces(traces, context);
   report(traces, "forgot", printer);
   if (left !== undefined) throw left;
 
   const places = `${counted(files, "file")} and ${counted(tables, "table")}`;
   if (!printer.json)
-    printer.text(`looked again at ${places} that were written: none has the person\n`);
+    printer.text(
+      `looked again at ${places} that were written: none has the person` +
+        `${gone === 0 ? "" : `; ${gone} moved or removed, not looked at`}\n`,
+    );
 }
 
 const OUTPUT_LINES: Readonly<Record<OutputFound["how"], (path: string) => string>> = {
@@ -79,7 +82,7 @@ function linesOf({ runs, owned, outputs, gone, histories, mentions }: Traces): s
     ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),
     ...outputs.map(({ path, how }) => OUTPUT_LINES[how](path)),
     ...mentions.flatMap(mentionLines).map((place) => `left, by hand: ${place}`),
-    ...gone.map((path) => `moved or removed, cannot be looked at: ${path}`),
+    ...gone.map(({ path }) => `moved or removed, cannot be looked at: ${path}`),
   ];
 }
 

@@ -193,17 +193,25 @@ async function tryQuote(
   try {
     const quoted = await quoteJob(job, file, termsOf(options), context);
     if (!printer.json) {
-      printer.text(`${job.name}\n`);
+      const { budgetLeft: left } = quoted;
+      const within = left === null ? "" : `, and the budget has ${counted(left, "credit")} left`;
+      printer.text(`${job.name}${within}\n`);
       await printQuoted(quoted, printer);
     }
     return {
-      document: { job: job.name, quote: documentOf(quoted), error: null },
+      document: {
+        job: job.name,
+        quote: documentOf(quoted),
+        budget_left: quoted.budgetLeft,
+        error: null,
+      },
       failure: undefined,
     };
   } catch (error) {
     const failure = failureOf(error);
     const { code, message, hint = null } = failure;
-    return { document: { job: job.name, quote: null, error: { code, message, hint } }, failure };
+    const refused = { job: job.name, quote: null, budget_left: null };
+    return { document: { ...refused, error: { code, message, hint } }, failure };
   }
 }
 
