@@ -96,7 +96,7 @@ describe("what a list is", () => {
     await me.ends(
       2,
       asTyped`refresh --department Legal -o list.ndjson --yes`,
-      "list.ndjson exists",
+      "list.ndjson is a list of ",
     );
     expect((await me.run(["refresh", "nosuch.csv"])).stderr).toContain(
       "there is no file nosuch.csv",
