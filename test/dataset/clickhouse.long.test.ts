@@ -508,6 +508,7 @@ describe("commands", () => {
       );
       expect(JSON.parse(json.stdout)).toEqual({
         version: expect.any(String),
+        suppressed: 0,
         people: {
           ...{ files: 1, rows: 3, taken: 2, refused: 1, reasons: { broken_line: 1 } },
           examples: [
