@@ -1,5 +1,5 @@
 import { openRuns } from "../../app/keep/store.ts";
-import type { DaySpend } from "../../engine/runs/journal.ts";
+import { type DaySpend, NO_SPENDING } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
@@ -66,23 +66,16 @@ A pipe gets CSV.`)
     );
 }
 
-const AMOUNTS = ["settled", "uncertain", "pending", "foreign", "declared", "told"] as const;
-type Sums = Record<(typeof AMOUNTS)[number], Credits> & { rows: number };
+type Amount = keyof typeof NO_SPENDING;
+const AMOUNTS = Object.keys(NO_SPENDING) as readonly Amount[];
+type Sums = Record<Amount, Credits> & { rows: number };
 
 interface Group {
   readonly of: readonly string[];
   readonly sums: Sums;
 }
 
-const noSums = (): Sums => ({
-  settled: ZERO,
-  uncertain: ZERO,
-  pending: ZERO,
-  foreign: ZERO,
-  declared: ZERO,
-  told: ZERO,
-  rows: 0,
-});
+const noSums = (): Sums => ({ ...NO_SPENDING, rows: 0 });
 
 async function spend({ options, printer, context }: Desk<SpendOptions>): Promise<void> {
   const since = sinceMs(options.since, context.now());

@@ -7,7 +7,8 @@ import type { Division, LogEntry, LogRecord } from "./record.ts";
 // disk.
 
 const DAY_MS = 86_400_000;
-const NOTHING = {
+/** Each kind of amount that is told of what a run spent, in the order in which it is told. */
+export const NO_SPENDING = {
   settled: ZERO,
   uncertain: ZERO,
   pending: ZERO,
@@ -17,7 +18,7 @@ const NOTHING = {
 };
 
 /** What the books have, and what vendors' files and vendors say that pages cost. */
-type Spent = Omit<Spending, "kind"> & { readonly kind: keyof typeof NOTHING };
+type Spent = Omit<Spending, "kind"> & { readonly kind: keyof typeof NO_SPENDING };
 
 /** An amount of a plan or a receipt. */
 export const creditsOf = (amount: string | number): Credits => parseCredits(amount) ?? ZERO;
@@ -432,7 +433,7 @@ export function daysOf(spent: readonly Spent[], since = 0): DaySpend[] {
   for (const { kind, amount, rows, at } of spent) {
     if (at < since) continue;
     const number = Math.floor(at / DAY_MS);
-    const day = days.get(number) ?? { from: at, to: at, rows: 0, ...NOTHING };
+    const day = days.get(number) ?? { from: at, to: at, rows: 0, ...NO_SPENDING };
     days.set(number, {
       ...day,
       from: Math.min(day.from, at),
