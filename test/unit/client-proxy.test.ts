@@ -1,5 +1,6 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { mapError } from "../../src/app/failures.ts";
 import { parseBaseUrl } from "../../src/engine/client/addresses.ts";
@@ -85,45 +86,44 @@ describe("which proxy", () => {
   );
 });
 
-test("a proxy that never answers is given up within the time for a connection: nothing was sent", async () => {
-  const silent = createServer();
-  silent.on("connect", () => undefined);
-  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-  const env = { HTTPS_PROXY: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` };
+/** What becomes of a call by way of a proxy. @param connect what that does when it is asked */
+async function throughProxy(
+  connect: (request: IncomingMessage, socket: Duplex) => void,
+  { user = "", timeouts }: { user?: string; timeouts?: { connect: number } } = {},
+): Promise<unknown> {
+  const proxy = createServer();
+  proxy.on("connect", connect);
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as AddressInfo;
   const client = createClient({
     baseUrl: "https://api.invalid",
     apiKey: "x_live_12345678",
     dialect: DEFAULT_DIALECT,
     now: Date.now,
-    env,
-    timeouts: { connect: 300 },
+    env: { HTTPS_PROXY: `http://${user}127.0.0.1:${port}` },
+    ...(timeouts && { timeouts }),
   });
-  await expect(client.account()).rejects.toMatchObject({ code: "CONNECT_TIMEOUT", wasSent: false });
-  silent.closeAllConnections();
-  silent.close();
-  await client.close();
+  return await client.account().finally(async () => {
+    proxy.closeAllConnections();
+    proxy.close();
+    await client.close();
+  });
+}
+
+test("a proxy that never answers is given up within the time for a connection: nothing was sent", async () => {
+  await expect(throughProxy(() => undefined, { timeouts: { connect: 300 } })).rejects.toMatchObject(
+    { code: "CONNECT_TIMEOUT", wasSent: false },
+  );
 });
 
 test("a proxy that closes before it answers is asked once a try", async () => {
   let asked = 0;
-  const proxy = createServer();
-  proxy.on("connect", (_, socket) => {
+  const call = throughProxy((_, socket) => {
     asked++;
     socket.destroy();
   });
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  const client = createClient({
-    baseUrl: "https://api.invalid",
-    apiKey: "x_live_12345678",
-    dialect: DEFAULT_DIALECT,
-    now: Date.now,
-    env: { HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` },
-  });
-  await expect(client.account()).rejects.toMatchObject({ code: "PROXY_FAILED", wasSent: false });
+  await expect(call).rejects.toMatchObject({ code: "PROXY_FAILED", wasSent: false });
   expect(asked).toBeLessThanOrEqual(10);
-  proxy.closeAllConnections();
-  proxy.close();
-  await client.close();
 });
 
 test.each([
@@ -134,24 +134,15 @@ test.each([
   ["u:caf\u00e9", "u:caf\u00c3\u00a9"],
 ])("a proxy is told its user by the bytes that stand there: %s", async (user, told) => {
   let header: string | undefined;
-  const proxy = createServer();
-  proxy.on("connect", (request, socket) => {
-    header = request.headers["proxy-authorization"];
-    socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  const client = createClient({
-    baseUrl: "https://api.invalid",
-    apiKey: "x_live_12345678",
-    dialect: DEFAULT_DIALECT,
-    now: Date.now,
-    env: { HTTPS_PROXY: `http://${user}@127.0.0.1:${(proxy.address() as AddressInfo).port}` },
-  });
-  await expect(client.account()).rejects.toMatchObject({ code: "PROXY_REFUSED" });
+  const call = throughProxy(
+    (request, socket) => {
+      header = request.headers["proxy-authorization"];
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    },
+    { user: `${user}@` },
+  );
+  await expect(call).rejects.toMatchObject({ code: "PROXY_REFUSED" });
   expect(header).toBe(`Basic ${Buffer.from(told, "latin1").toString("base64")}`);
-  proxy.closeAllConnections();
-  proxy.close();
-  await client.close();
 });
 
 test("a request goes through the proxy as a tunnel; NO_PROXY and this machine go round it", async () => {
