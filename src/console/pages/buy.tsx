@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ExportAnswer, QuoteAnswer } from "../../service/console/segment.ts";
 import { ApiError, api, reasonOf } from "../api.ts";
-import { amount, figure, fragmentOf, inWords } from "../segment.ts";
+import { amount, figure, fragmentOf, inWords, momentOf } from "../segment.ts";
 import {
   chosenFilters,
   count,
@@ -159,8 +159,8 @@ function BoughtBefore({ quote, goOn }: QuoteFactsProps) {
       {mine === profiles
         ? `All ${amount(mine, "profile")}`
         : `${figure(mine)} of these ${figure(profiles)}`}{" "}
-      {best.state === "buying" ? "are being bought since" : "were bought on"}{" "}
-      {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
+      {best.state === "buying" ? "are being bought since" : "were bought on"} {momentOf(best.made)}{" "}
+      and cost nothing again under{" "}
       <a href={fragmentOf({ ...place.value, page: "exports", item: best.id })}>Exports</a>. Buy
       charges for all of them anew.
       {best.state === "stopped" && best.kept && best.profiles > best.rows ? (

@@ -8,6 +8,7 @@ import {
   figure,
   fragmentOf,
   inWords,
+  momentOf,
   refreshCommand,
   searchCommand,
   whoOf,
@@ -118,8 +119,8 @@ function ExportCard({ act, isAlone, item }: ExportCardProps) {
           {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
         </p>
         <p class="soft">
-          Begun {new Date(item.made).toLocaleString()} by {whoOf(by)} ·{" "}
-          {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
+          Begun {momentOf(item.made)} by {whoOf(by)} ·{" "}
+          {kept ? `kept until ${momentOf(item.kept_until)}` : "no longer kept"}
         </p>
         {kept && isShort && price !== price_agreed ? (
           <p>

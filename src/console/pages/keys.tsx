@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import type { KeysAnswer } from "../../service/console/account.ts";
 import { ApiError, api } from "../api.ts";
-import { amount, figure } from "../segment.ts";
+import { amount, dayOf, figure } from "../segment.ts";
 import { may, newKey } from "../state.ts";
 import {
   Alert,
@@ -25,8 +25,7 @@ const DAY_MS = 86_400_000;
 const MOST_DAYS = 36_500;
 const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
-const day = (text: string | null): string =>
-  text === null ? "never" : new Date(text).toLocaleDateString();
+const day = (text: string | null): string => (text === null ? "never" : dayOf(text));
 
 const stateOf = ({ expires, mode, revoked }: Key): string => {
   if (revoked !== null) return "revoked";
