@@ -72,6 +72,19 @@ export function KeysPage() {
   );
 }
 
+/** Of what was typed; nothing typed is no bound. */
+function boundsOf(cap: string, days: string) {
+  if (!isWholeNumber(days) || days === "0" || Number(days) > MOST_DAYS)
+    throw new Error(`days: a whole number from 1 to ${MOST_DAYS}; empty for no end`);
+  if (!isWholeNumber(cap)) throw new Error("at most credits: a whole number; empty for no cap");
+
+  const end = new Date(Date.now() + Number(days) * DAY_MS);
+  return {
+    ...(cap === "" ? {} : { max_credits: Number(cap) }),
+    ...(days === "" ? {} : { expires_at: end.toISOString() }),
+  };
+}
+
 function NewKey({ onMade }: { readonly onMade: () => void }) {
   const [name, mode, cap, days] = [
     useSignal(""),
@@ -84,18 +97,10 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
   const id = useId();
 
   const make = async (): Promise<void> => {
-    if (!isWholeNumber(days.value) || days.value === "0" || Number(days.value) > MOST_DAYS)
-      throw new Error(`days: a whole number from 1 to ${MOST_DAYS}; empty for no end`);
-    if (!isWholeNumber(cap.value))
-      throw new Error("at most credits: a whole number; empty for no cap");
-
     const { key } = await api<{ key: string }>("POST", "/keys", {
       name: name.value,
       mode: mode.value,
-      ...(cap.value === "" ? {} : { max_credits: Number(cap.value) }),
-      ...(days.value === ""
-        ? {}
-        : { expires_at: new Date(Date.now() + Number(days.value) * DAY_MS).toISOString() }),
+      ...boundsOf(cap.value, days.value),
       ...(scopes.value.length === 0 ? {} : { scopes: scopes.value }),
     });
     [name.value, newKey.value] = ["", key];

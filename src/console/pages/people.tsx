@@ -268,9 +268,8 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
     const own = scroller.current;
     if (event.target !== event.currentTarget || own === null) return;
     const person = rows[current.value - first];
-    if (event.key === "c" && (event.ctrlKey || event.metaKey) && person !== undefined) {
-      event.preventDefault();
-      void navigator.clipboard.writeText(asCells([person], columns.value)).catch(fail);
+    if (isCopy(event) && person !== undefined) {
+      copyRow(event, person);
       return;
     }
 
@@ -298,13 +297,7 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
         style={{ width: widthOf(columns.value), minWidth: "100%" }}
         onKeyDown={move}
       >
-        <thead>
-          <tr aria-rowindex={1}>
-            {columns.value.map((field) => (
-              <SortHead key={field} field={field} sorting={sorting} />
-            ))}
-          </tr>
-        </thead>
+        <Heads sorting={sorting} />
         <tbody>
           <Space rows={first} />
           {rows.map((person, index) => (
@@ -316,6 +309,23 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
     </div>
   );
 }
+
+const isCopy = ({ ctrlKey, key, metaKey }: KeyboardEvent) => key === "c" && (ctrlKey || metaKey);
+
+function copyRow(event: Event, person: Person): void {
+  event.preventDefault();
+  void navigator.clipboard.writeText(asCells([person], columns.value)).catch(fail);
+}
+
+const Heads = ({ sorting }: { readonly sorting: Signal<Sorting | undefined> }) => (
+  <thead>
+    <tr aria-rowindex={1}>
+      {columns.value.map((field) => (
+        <SortHead key={field} field={field} sorting={sorting} />
+      ))}
+    </tr>
+  </thead>
+);
 
 /** The head covers the first row in sight. */
 function bringToSight(scroller: HTMLElement, row: number): void {
