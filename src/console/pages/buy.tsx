@@ -50,6 +50,11 @@ function allOf(who: "new" | "all"): string {
   return every === undefined ? "all" : `all ${figure(every)}`;
 }
 
+const offerOf = (quote: QuoteAnswer | undefined): string =>
+  quote === undefined
+    ? "Buy"
+    : `Buy ${amount(quote.profiles, "profile")} for ${amount(quote.credits, "credit")}`;
+
 /** What it costs, bound for ten minutes; the button says the number that is charged, or less. */
 export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   const [first, problem, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
@@ -87,8 +92,6 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     });
 
   const said = problem.value || wrong;
-  const offer =
-    now && `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`;
 
   return (
     <Dialog title="Buy" onClose={onClose}>
@@ -106,7 +109,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
           look="main"
           disabled={now?.allowed !== true || isBusy.value}
           act={() => void (now && buy(now))}
-          text={offer ?? "Buy"}
+          text={offerOf(now)}
         />
       </DialogButtons>
     </Dialog>

@@ -277,8 +277,7 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
     if (next === undefined) return;
     event.preventDefault();
     current.value = Math.min(total - 1, Math.max(0, next));
-    bringToSight(own, current.value);
-    top.value = own.scrollTop;
+    top.value = broughtToSight(own, current.value);
   };
 
   return (
@@ -327,13 +326,14 @@ const Heads = ({ sorting }: { readonly sorting: Signal<Sorting | undefined> }) =
   </thead>
 );
 
-/** The head covers the first row in sight. */
-function bringToSight(scroller: HTMLElement, row: number): void {
+/** The head covers the first row in sight. @returns how far it is scrolled then */
+function broughtToSight(scroller: HTMLElement, row: number): number {
   const { clientHeight, scrollTop } = scroller;
   const at = row * ROW;
   if (at < scrollTop) scroller.scrollTop = at;
   else if (at + 2 * ROW > scrollTop + clientHeight)
     scroller.scrollTop = at + 2 * ROW - clientHeight;
+  return scroller.scrollTop;
 }
 
 interface PersonRowProps {
