@@ -128,6 +128,16 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     budget,
     warnAt,
   };
+  const jobs = await jobsOf(entries, shared, name);
+  return { path, folder, budget, warnAt, sync: sync && resolve(folder, sync), jobs };
+}
+
+/** @param name of the file, as it is told */
+async function jobsOf(
+  entries: readonly DocumentMember[],
+  shared: Shared,
+  name: string,
+): Promise<readonly Job[]> {
   const jobs: Job[] = [];
   const outputs = new Map<string | undefined, string>();
   for (const member of entries) {
@@ -141,8 +151,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     else if (output !== undefined) outputs.set(output, job.name);
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
-
-  return { path, folder, budget, warnAt, sync: sync && resolve(folder, sync), jobs };
+  return jobs;
 }
 
 async function readJob(
