@@ -31,6 +31,7 @@ function scoreOf([title, , text, asked]: Entry, words: readonly string[]): numbe
           ? 1
           : 0,
   );
+
   const missing = scores.filter((score) => score === 0).length;
   if (2 * missing > words.length) return 0;
   return scores.reduce<number>((sum, score) => sum + score, 0) / (1 + missing);

@@ -148,7 +148,7 @@ function declareProgram(): Command {
         "Count a segment of people for free, see what it costs, " +
           "buy exactly that, keep every paid profile.",
       )
-      // Read from the context's environment where they are used, not by commander from the process's.
+      // Read from the context's environment where they are used, not by commander.
       .addOption(offering(connection, { kind: "connections" }))
       .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
       .oneOf(

@@ -50,17 +50,18 @@ async function inertRows(
   const rows: InertRow[] = [];
   const cut = new Set<string>();
   const present = new Set<string>();
-  let [bytes, full] = [0, false];
+  let bytes = 0;
+
   for await (const record of records) {
     for (const field of fields) if (fieldValue(record, field) !== undefined) present.add(field);
     const row = inertRow(record, fields, cut);
     const json = JSON.stringify(row);
     // As JSON and as text.
     bytes += Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json));
-    full = rows.length > 0 && bytes > ROWS_BYTES;
-    if (full) break;
+    if (rows.length > 0 && bytes > ROWS_BYTES) break;
     rows.push(row);
   }
+
   return { rows, cut, present };
 }
 

@@ -140,6 +140,7 @@ async function jobsOf(
 ): Promise<readonly Job[]> {
   const jobs: Job[] = [];
   const outputs = new Map<string | undefined, string>();
+
   for (const member of entries) {
     const faults: DocumentProblem[] = [];
     const job = await readJob(member, shared, faults);
@@ -151,6 +152,7 @@ async function jobsOf(
     else if (output !== undefined) outputs.set(output, job.name);
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
+
   return jobs;
 }
 

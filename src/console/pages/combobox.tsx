@@ -110,6 +110,7 @@ export function Combobox({ filterKey, problem }: FieldProps) {
   const id = useId();
   const { active, choose, chosen, input, isOpen, onInput, onKeyDown, options, set, text } =
     useChoices(filterKey);
+
   const isShown = isOpen.value && options.length > 0;
   const isWrong = problem !== undefined;
   const { near, none } = isWrong ? slipIn(chosen, knownValues(filterKey)) : NO_SLIP;

@@ -151,6 +151,7 @@ function ExportButtons({ act, isAlone, item }: ExportCardProps) {
 
 function AsCommand({ item }: { readonly item: ExportAnswer }) {
   const { credits_anew, filters, id, kept, profiles, state } = item;
+
   return (
     <details>
       <summary>As a command</summary>

@@ -155,6 +155,7 @@ function* readReplies(
     ["text", "text", "text", "text"],
     asked,
   );
+
   return new Map(
     rows.map((row) => [
       recordKey(placeIn(row), row.call as string, row.key as string),
