@@ -43,6 +43,21 @@ describe("which proxy", () => {
     expect(proxyFor(API, env)?.href).toBe(round ? undefined : "http://p:1/");
   });
 
+  test("NO_PROXY with semicolons is no list of hosts: refused, with what is one", () => {
+    const env = { HTTPS_PROXY: "http://p:1", no_proxy: "a.example; api.example.com;b.example" };
+    expect(() => proxyFor(API, env)).toThrow(
+      expect.objectContaining({
+        exitCode: 2,
+        hint: "set it as in no_proxy=a.example,api.example.com,b.example",
+      }),
+    );
+    const none = { no_proxy: env.no_proxy };
+    expect([proxyFor(API, none), proxyFor(new URL("http://[::1]:1"), env)]).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
   test.each(["http://localhost:1", "http://127.5.0.1:1", "http://[::1]:1"])(
     "never for %s",
     (origin) => {
