@@ -4,7 +4,7 @@ import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Guard } from "../../engine/runs/plan.ts";
-import type { Context } from "../../shared/context.ts";
+import { type Context, isFile } from "../../shared/context.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
 import { shellWord, usageError } from "../../shared/errors.ts";
 import { checkFields, publishedFields } from "../../shared/rows/columns.ts";
@@ -125,11 +125,17 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
  * How the flags want rows written. `fields` are split and not yet checked.
  * @throws CliError exit 2
  */
-export function readView(context: Context, { csv, fields, format, json, output: to }: ViewFlags) {
-  const output = to === undefined || to === "-" ? undefined : resolveOutput(to, context.cwd);
+export function readView(
+  { cwd, stdout, stderr }: Context,
+  { csv, fields, format, json, output: to, quiet }: ViewFlags,
+) {
+  const output = to === undefined || to === "-" ? undefined : resolveOutput(to, cwd);
   const implied = json === true && output === undefined ? "json" : undefined;
   const choice = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
-  return outputView(choice, output, context.stdout.isTTY === true);
+  const isUnsaid = output === undefined && choice.format === undefined;
+  if (isUnsaid && quiet !== true && stderr.isTTY === true && isFile(stdout))
+    stderr.write("notice: the rows are NDJSON; CSV with --format csv, or -o people.csv\n");
+  return outputView(choice, output, stdout.isTTY === true);
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */

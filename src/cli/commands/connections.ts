@@ -19,6 +19,7 @@ import { usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
+import { type ColumnOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 import { registerDialects } from "./dialects.ts";
 
@@ -97,6 +98,18 @@ const rowOf = (name: string, isDefault: boolean, own?: Connection): Row => ({
   per_page_max: own?.dialect?.perPageMax ?? null,
 });
 
+const COLUMNS: readonly ColumnOf<Row>[] = [
+  { name: "name", title: "name" },
+  {
+    name: "base_url",
+    title: "address",
+    long: true,
+    show: ({ base_url: address }) => address ?? "inside headcount, on synthetic data",
+  },
+  { name: "key_store", title: "key", show: ({ key_store: store }) => KEY_PLACES[store] },
+  { name: "default", title: "", value: (row) => (row.default ? "default" : "") },
+];
+
 async function list({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   const config = readConfig(findFolder("config", context));
   const own = Object.entries(config.connections).map(([name, each]) =>
@@ -111,19 +124,7 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
   };
   if (options.json) return printer.document<"connections list">({ connections: rows, environment });
 
-  await printer.rows(
-    [
-      { title: "name", fixed: true },
-      {
-        title: "address",
-        name: "base_url",
-        show: (value) => String(value || "inside headcount, on synthetic data"),
-      },
-      { title: "key", name: "key_store", show: (value) => KEY_PLACES[value as Row["key_store"]] },
-      { title: "", name: "default" },
-    ],
-    rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
-  );
+  await printList(COLUMNS, rows, printer, "none");
 
   if (environment.HEADCOUNT_API_KEY)
     printer.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");

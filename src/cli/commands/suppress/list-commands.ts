@@ -10,12 +10,13 @@ import {
   type SuppressedKind,
   type SuppressedName,
 } from "../../../shared/contract/suppression.ts";
-import { counted, echo, grouped } from "../../../shared/contract/text.ts";
+import { counted, echo, grouped, someOf } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions, Touches } from "../../options.ts";
+import { type ColumnOf, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 export type SuppressOptions = GlobalOptions & {
@@ -90,7 +91,13 @@ export function addListCommands<Options extends SuppressOptions>(
       touches.import,
       opening(async (opened, file: string) => {
         const table = await readTableFile(context, file, "suppression", MAX_BYTES);
-        await add(opened, namesIn(table, file, opened.options.kind));
+        const { names, silent } = namesIn(table, file, opened.options.kind);
+        if (silent.length > 0)
+          opened.printer.say(
+            `warning: ${inputName(file)} names nobody in ${counted(silent.length, "row")}, ` +
+              `whom nothing leaves out: line ${someOf(silent)}`,
+          );
+        await add(opened, names);
       }),
     );
 
@@ -158,20 +165,13 @@ async function check(opened: Opened, words: readonly string[]): Promise<void> {
       })),
     });
   } else {
-    await printer.rows(
-      [
-        { title: "who" },
-        { title: "suppressed", fixed: true },
-        { title: "at", fixed: true },
-        { title: "note" },
-      ],
-      checked.map(({ who, suppressed, entry }) => [
-        who,
-        suppressed ? "yes" : "no",
-        entry?.at ?? "",
-        entry?.note ?? "",
-      ]),
-    );
+    const columns: readonly ColumnOf<(typeof checked)[number]>[] = [
+      { name: "who", title: "who", long: true },
+      { name: "suppressed", title: "suppressed", value: ({ entry }) => (entry ? "yes" : "no") },
+      { name: "at", title: "at", value: ({ entry }) => entry?.at ?? "" },
+      { name: "note", title: "note", long: true, value: ({ entry }) => entry?.note ?? "" },
+    ];
+    await printList(columns, checked, printer, "none");
   }
 
   const absent = checked.filter(({ suppressed }) => !suppressed);
@@ -203,12 +203,13 @@ const spoken = ({ kind, id, address, domain }: SuppressedName): string =>
 /**
  * A list, one a line (those that begin with # are none), or a table with a column that tells
  * people: of each row the best of what it has.
+ * @returns with the lines of rows that have nothing there, and may be somebody's objection
  */
 function namesIn(
   table: InputTable,
   file: string,
   said: SuppressedKind | undefined,
-): SuppressedName[] {
+): { readonly names: readonly SuppressedName[]; readonly silent: readonly string[] } {
   const { columns, headings, isList, rows } = table;
   // Of a table of people the domain is the employer's, which is not whom they objected for.
   const isDomains = (place: number): boolean => personKind(headings[place] ?? "") === "domain";
@@ -223,6 +224,7 @@ function namesIn(
     );
   }
 
+  const silent: string[] = [];
   const names = rows.flatMap(({ line, cells }) => {
     const words = places.flatMap((place) => {
       const text = unguarded(cells[place] ?? "").trim();
@@ -230,6 +232,7 @@ function namesIn(
       return text === "" ? [] : [{ text, kind }];
     });
     const [word] = words;
+    if (word === undefined) silent.push(String(line));
     if (word === undefined || (isList && word.text.startsWith("#"))) return [];
 
     // A row of several columns would be taken for an id that nobody has.
@@ -245,7 +248,7 @@ function namesIn(
       "bad_name",
     );
   });
-  if (names.length > 0) return names;
+  if (names.length > 0) return { names, silent };
 
   throw usageError(
     `${inputName(file)} names nobody`,
@@ -310,15 +313,11 @@ async function show({ list, printer }: Opened): Promise<void> {
       })),
     });
   }
-  if (entries.length === 0 && printer.terminal) return printer.note("nobody is suppressed");
-
-  await printer.rows(
-    [
-      { title: "mark", fixed: true },
-      { title: "kind", fixed: true },
-      { title: "at", fixed: true },
-      { title: "note" },
-    ],
-    entries.map((entry) => [mark(entry), entry.kind, entry.at, entry.note ?? ""]),
-  );
+  const columns: readonly ColumnOf<SuppressedEntry>[] = [
+    { name: "mark", title: "mark", value: mark },
+    { name: "kind", title: "kind" },
+    { name: "at", title: "at" },
+    { name: "note", title: "note", long: true },
+  ];
+  await printList(columns, entries, printer, "nobody is suppressed");
 }
