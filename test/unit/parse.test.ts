@@ -100,10 +100,17 @@ describe("parsing alone: no key, no service, no run", () => {
 test("rows that a shell writes to a file are said to be NDJSON, to a person who did not say what they are to be", () => {
   const file = join(tempDir(), "people.csv");
   const fd = openSync(file, "w");
-  const told = (flags: ViewFlags, to: Partial<OutputStream> = { fd }, isTTY = true): string => {
+  const told = (
+    flags: Partial<ViewFlags>,
+    to: Partial<OutputStream> = { fd },
+    isTTY = true,
+  ): string => {
     let text = "";
-    const stderr = { isTTY, write: (line: string) => void (text += line) };
-    readView({ ...testContext().context, stdout: to, stderr } as never, flags);
+    const write = (line: string): void => {
+      text += line;
+    };
+    const stderr = { isTTY, write };
+    readView({ ...testContext().context, stdout: to, stderr } as never, flags as ViewFlags);
     return text;
   };
   expect(told({})).toBe("notice: the rows are NDJSON; CSV with --format csv, or -o people.csv\n");
