@@ -5,20 +5,22 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, echo, someOf } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 
-/** One state of a segment: never changed or deleted, and whoever saves the next one names it. */
+/** One state of a segment: never changed, and gone once another one takes its place. */
 export interface SegmentFact {
   readonly name: string;
   /** As the file of the segment is; null: it was removed. */
   readonly text: string | null;
   /** The name of the machine that saved it. */
   readonly by: string;
-  /** The files of the states that it takes the place of. */
+  /** The files of all states before it: one that comes back late is known by them. */
   readonly replaces: readonly string[];
 }
 
-export interface KnownSegment {
+/** A state that is here, without its text: that may name somebody who is forgotten by then. */
+export interface KnownSegment extends Omit<SegmentFact, "name" | "text"> {
   readonly file: string;
-  readonly fact: SegmentFact;
+  /** SHA-256; null: it was removed. */
+  readonly digest: string | null;
 }
 
 /** What a sync did. */
