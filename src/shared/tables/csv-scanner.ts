@@ -35,6 +35,8 @@ export class CsvScanner {
   /** After a broken quote, until a line is fine again. */
   #doubtful = false;
   #skipping = false;
+  /** Whether a row is short that the next line makes whole: neither is one. */
+  #torn = false;
 
   constructor(delimiter: string, columns = 0, line = 1) {
     this.#delimiter = delimiter.charCodeAt(0);
@@ -60,6 +62,15 @@ export class CsvScanner {
       }
 
       const isBroken = this.problem !== undefined;
+      let tears = false;
+      if (this.#isShort()) {
+        const end = this.#lineEnd(next);
+        if (end < 0 && !last && this.data.length - next <= LONGEST) break;
+        const rest = this.data.subarray(next, end < 0 ? this.data.length : end);
+        tears = !this.#torn && this.cells + countOf(rest, this.#delimiter) === this.#columns;
+        if (!tears && !this.#torn) this.#fillUp();
+      }
+      this.#torn = tears;
       this.problem ??= this.#doubt();
 
       if (this.problem === undefined) this.#doubtful = false;
@@ -178,6 +189,16 @@ export class CsvScanner {
     return true;
   }
 
+  /** Spreadsheets leave out empty cells at the end of a row; text alone on a line is none. */
+  #isShort(): boolean {
+    const isPlain = this.problem === undefined && this.lines === 1 && !this.#doubtful;
+    return isPlain && this.cells > 1 && this.cells < this.#columns;
+  }
+
+  #fillUp(): void {
+    while (this.cells < this.#columns) this.#add(this.end, this.end, CELL.plain);
+  }
+
   #doubt(): string | undefined {
     const columns = this.#columns;
     if (columns === 0) return undefined;
@@ -250,6 +271,12 @@ export class CsvScanner {
     this.#skipping = false;
     return this.#afterLineEnd(end);
   }
+}
+
+function countOf(bytes: Buffer, byte: number): number {
+  let count = 0;
+  for (let at = bytes.indexOf(byte); at >= 0; at = bytes.indexOf(byte, at + 1)) count++;
+  return count;
 }
 
 function grown<Kind extends Int32Array | Uint8Array>(from: Kind, to: Kind): Kind {
