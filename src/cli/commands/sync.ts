@@ -7,7 +7,7 @@ import { type Context, canPrompt } from "../../shared/context.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { option, say, usageError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { type ColumnOf, printList } from "../terminal/list.ts";
+import { type ColumnOf, documentsOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 
 type SyncOptions = GlobalOptions & {
@@ -99,28 +99,21 @@ const COLUMNS: readonly ColumnOf<FolderStatus["machines"][number]>[] = [
     name: "machine",
     title: "machine",
     long: true,
-    value: ({ isHere, machine }) => (isHere ? `${machine} (here)` : machine),
+    show: ({ isHere, machine }) => (isHere ? `${machine} (here)` : machine),
   },
+  { name: "here", value: ({ isHere }) => isHere },
   { name: "synced", title: "synced" },
   {
     name: "up_to_date",
     title: "knows whom all forgot",
-    value: ({ isUpToDate }) => (isUpToDate ? "yes" : "not yet"),
+    value: ({ isUpToDate }) => isUpToDate,
+    show: ({ isUpToDate }) => (isUpToDate ? "yes" : "not yet"),
   },
 ];
 
 async function show({ machines, runs, waiting }: FolderStatus, printer: Printer): Promise<void> {
   if (printer.json)
-    return printer.document<"sync">({
-      machines: machines.map(({ machine, isHere, synced, isUpToDate }) => ({
-        machine,
-        here: isHere,
-        synced,
-        up_to_date: isUpToDate,
-      })),
-      runs,
-      waiting,
-    });
+    return printer.document({ machines: documentsOf(COLUMNS, machines), runs, waiting });
 
   await printList(COLUMNS, machines, printer, "none");
   printer.note(`${counted(runs, "run")} in the folder, ${waiting} of them not taken in here`);

@@ -59,14 +59,6 @@ export class Printer {
     return widthOfStream(this.#paper.stdout);
   }
 
-  /**
-   * How a table of values is printed: JSON where asked
-   * for, else a table for a person and CSV for a pipe.
-   */
-  get form(): "json" | "table" | "csv" {
-    return this.json ? "json" : this.terminal ? "table" : "csv";
-  }
-
   get unicode(): boolean {
     return hasUnicode(this.#paper.env, this.#paper.platform);
   }

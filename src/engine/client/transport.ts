@@ -27,19 +27,10 @@ function variable(
   return undefined;
 }
 
-/** @throws CliError (exit 2) where hosts are told apart as on Windows: all of them would be one. */
-function goesRound(origin: URL, env: Env): boolean {
-  const { name: told, value } = variable(env, "NO_PROXY") ?? { name: "", value: "" };
-  if (value.includes(";")) {
-    throw usageError(
-      `${told} has a semicolon, which no host has: "${echo(value)}"`,
-      `set it as in ${told}=${value.split(/[\s,;]+/).join(",")}`,
-      "bad_proxy",
-    );
-  }
-
+/** Hosts with commas or spaces between them, as curl has them, or semicolons, as Windows has. */
+function goesRound(origin: URL, noProxy: string): boolean {
   const port = origin.port || "443";
-  return value.split(/[\s,]+/).some((entry) => {
+  return noProxy.split(/[\s,;]+/).some((entry) => {
     if (entry === "*") return true;
     const [, host = entry, only] = /^([^:]+|\[.+\]):(\d+)$/.exec(entry) ?? [];
     const name = host.toLowerCase().replace(/^\*?\.|\.$/g, "");
@@ -58,7 +49,8 @@ export function proxyFor(origin: URL, env: Env): URL | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
 
   const entry = proxyVariable(env);
-  if (entry === undefined || goesRound(origin, env)) return undefined;
+  if (entry === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? ""))
+    return undefined;
 
   // "proxy:3128" parses as a URL of scheme "proxy".
   const url =

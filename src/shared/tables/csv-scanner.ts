@@ -66,8 +66,8 @@ export class CsvScanner {
       if (this.#isShort()) {
         const end = this.#lineEnd(next);
         if (end < 0 && !last && this.data.length - next <= LONGEST) break;
-        const rest = this.data.subarray(next, end < 0 ? this.data.length : end);
-        tears = !this.#torn && this.cells + countOf(rest, this.#delimiter) === this.#columns;
+        const more = this.#cellsOf(this.data.toString("latin1", next, end < 0 ? undefined : end));
+        tears = !this.#torn && this.cells + more - 1 === this.#columns;
         if (!tears && !this.#torn) this.#fillUp();
       }
       this.#torn = tears;
@@ -224,17 +224,14 @@ export class CsvScanner {
     return undefined;
   }
 
+  /** Of a line without quotes. */
+  #cellsOf(line: string): number {
+    return line.split(String.fromCharCode(this.#delimiter)).length;
+  }
+
   #isRowsByItself(): boolean {
-    let cells = 1;
-    for (let at = this.start; at <= this.end; at++) {
-      const byte = this.data[at];
-      if (byte === this.#delimiter) cells++;
-      else if (at === this.end || this.#endsLine(at)) {
-        if (cells !== this.#columns) return false;
-        cells = 1;
-      }
-    }
-    return true;
+    const lines = this.data.toString("latin1", this.start, this.end).split(/\r\n?|\n/);
+    return lines.every((line) => this.#cellsOf(line) === this.#columns);
   }
 
   #firstLine(last: boolean): number {
@@ -271,12 +268,6 @@ export class CsvScanner {
     this.#skipping = false;
     return this.#afterLineEnd(end);
   }
-}
-
-function countOf(bytes: Buffer, byte: number): number {
-  let count = 0;
-  for (let at = bytes.indexOf(byte); at >= 0; at = bytes.indexOf(byte, at + 1)) count++;
-  return count;
 }
 
 function grown<Kind extends Int32Array | Uint8Array>(from: Kind, to: Kind): Kind {

@@ -15,30 +15,19 @@ type Texts = ReadonlyMap<string, string>;
 export async function syncSegments(syncing: Syncing): Promise<void> {
   const { facts, torn } = await readFacts(syncing);
   const here = await textsHere(syncing);
-  await giveAgain(here, facts, syncing);
+  await giveChanged(here, facts, syncing);
   // What another one took the place of is not missed.
   const replaced = replacedIn(facts);
   for (const name of torn)
     if (!facts.has(name) && !replaced.has(name))
       syncing.synced.unread.set(`segments/${name}`, "not whole");
 
-  await giveChanged(here, facts, syncing);
   await partTwins(facts, syncing);
   await takeInSegments(here, facts, syncing);
 
   // Nobody needs it any more, and it may name somebody who is forgotten.
   const old = replacedIn(facts);
   for (const file of facts.keys()) if (old.has(file)) await syncing.folder.drop("segments", file);
-}
-
-/** What the folder lost, from what is here. */
-async function giveAgain(here: Texts, facts: Facts, syncing: Syncing): Promise<void> {
-  const replaced = replacedIn(facts);
-  for (const [name, { file, digest, by, replaces }] of syncing.memory.segments) {
-    const text = here.get(name) ?? null;
-    if (!facts.has(file) && !replaced.has(file) && digestOf(text) === digest)
-      await put({ name, text, by, replaces }, facts, syncing);
-  }
 }
 
 const digestOf = (text: string | null): string | null =>
@@ -86,13 +75,18 @@ const known = (file: string, { text, by, replaces }: SegmentFact): KnownSegment 
   replaces,
 });
 
-/** What was saved, changed or removed here since the last sync. */
+/** What was saved, changed or removed here since the last sync, and what the folder lost. */
 async function giveChanged(here: Texts, facts: Facts, syncing: Syncing): Promise<void> {
   const { memory, store } = syncing;
   for (const name of new Set([...here.keys(), ...memory.segments.keys()])) {
     const before = memory.segments.get(name);
     const text = here.get(name) ?? null;
-    if (digestOf(text) === (before?.digest ?? null)) continue;
+    if (digestOf(text) === (before?.digest ?? null)) {
+      const { file, by, replaces } = before as KnownSegment;
+      const isLost = !facts.has(file) && !replacedIn(facts).has(file);
+      if (isLost) await put({ name, text, by, replaces }, facts, syncing);
+      continue;
+    }
 
     const heads = headsOf(facts).get(name) ?? [];
     if (heads.some((file) => facts.get(file)?.text === text)) continue;

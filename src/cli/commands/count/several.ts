@@ -7,17 +7,19 @@ import {
   formatCreditsGrouped,
   priceOf,
 } from "../../../shared/contract/money.ts";
-import { grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
+import { printList } from "../../terminal/list.ts";
 import { type CountDesk, noticeUnknownCost } from "./one.ts";
+import { SEGMENTS } from "./parts.ts";
 
 export async function countFiles(
   segments: readonly NamedFilters[],
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
   const { context, printer, session } = counting;
-  const { form } = printer;
-  const account = form === "csv" ? undefined : await session.client.account(context.interrupted);
+  const { json, terminal } = printer;
+  const isPriced = json || terminal;
+  const account = isPriced ? await session.client.account(context.interrupted) : undefined;
   const unit = account?.costs.person_search;
   const all = segments.map(({ filters }) => filters);
   const counts = await countAll(all, counting);
@@ -29,26 +31,21 @@ export async function countFiles(
   const cost = (count: number): number | null =>
     unit === undefined ? null : creditsToNumber(priceOf(count, unit, account?.parcel));
 
-  if (form === "json") {
+  if (json) {
     const documents = rows.map(({ segment, count, filters }) => {
       return { segment, count, filters, unit_cost: creditsOrNull(unit), max_cost: cost(count) };
     });
     printer.document<"count">(documents);
-  } else if (form === "csv") {
-    const { segmentsCsv } = await import("./parts.ts");
-    printer.text(segmentsCsv(rows));
   } else {
-    const price = (count: number): string =>
-      unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit, account?.parcel));
-
-    await printer.table(
-      [
-        { title: "segment" },
-        { title: "people", align: "right", fixed: true },
-        { title: "credits at most", align: "right", fixed: true },
-      ],
-      rows.map(({ segment, count }) => [segment, grouped(count), price(count)]),
-    );
+    const price: (typeof SEGMENTS)[number] = {
+      name: "max_cost",
+      title: "credits at most",
+      align: "right",
+      value: ({ count }) => cost(count),
+      show: ({ count }) =>
+        unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit, account?.parcel)),
+    };
+    await printList(terminal ? [...SEGMENTS, price] : SEGMENTS, rows, printer, "none");
   }
 
   noticeUnknownCost(account, session);

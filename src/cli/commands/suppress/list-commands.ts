@@ -16,7 +16,7 @@ import { inputName, readTableFile } from "../../../shared/input.ts";
 import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions, Touches } from "../../options.ts";
-import { type ColumnOf, printList } from "../../terminal/list.ts";
+import { type ColumnOf, documentsOf, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 export type SuppressOptions = GlobalOptions & {
@@ -140,41 +140,38 @@ async function namesAsked(word: string, opened: Opened): Promise<readonly Suppre
   return [name];
 }
 
+interface Checked {
+  readonly who: string;
+  readonly entry: SuppressedEntry | null;
+}
+
+const CHECKED: readonly ColumnOf<Checked>[] = [
+  { name: "who", title: "who", long: true },
+  {
+    name: "suppressed",
+    title: "suppressed",
+    value: ({ entry }) => (entry ? "yes" : "no"),
+    json: ({ entry }) => entry !== null,
+  },
+  { name: "kind", value: ({ entry }) => entry?.kind ?? null },
+  { name: "at", title: "at", value: ({ entry }) => entry?.at ?? null },
+  { name: "note", title: "note", long: true, value: ({ entry }) => entry?.note ?? null },
+];
+
 async function check(opened: Opened, words: readonly string[]): Promise<void> {
   const { list, place, printer } = opened;
-  const checked: {
-    readonly who: string;
-    readonly suppressed: boolean;
-    readonly entry: SuppressedEntry | null;
-  }[] = [];
+  const checked: Checked[] = [];
   for (const who of words) {
     const names = await namesAsked(who, opened);
     const entries = await Promise.all(names.map((name) => list.find(name)));
     const [entry = null] = entries.flat();
-    checked.push({ who, suppressed: entry !== null, entry });
+    checked.push({ who, entry });
   }
 
-  if (printer.json) {
-    printer.document<"suppress check">({
-      checked: checked.map(({ who, suppressed, entry }) => ({
-        who,
-        suppressed,
-        kind: entry?.kind ?? null,
-        at: entry?.at ?? null,
-        note: entry?.note ?? null,
-      })),
-    });
-  } else {
-    const columns: readonly ColumnOf<(typeof checked)[number]>[] = [
-      { name: "who", title: "who", long: true },
-      { name: "suppressed", title: "suppressed", value: ({ entry }) => (entry ? "yes" : "no") },
-      { name: "at", title: "at", value: ({ entry }) => entry?.at ?? "" },
-      { name: "note", title: "note", long: true, value: ({ entry }) => entry?.note ?? "" },
-    ];
-    await printList(columns, checked, printer, "none");
-  }
+  if (printer.json) printer.document({ checked: documentsOf(CHECKED, checked) });
+  else await printList(CHECKED, checked, printer, "none");
 
-  const absent = checked.filter(({ suppressed }) => !suppressed);
+  const absent = checked.filter(({ entry }) => entry === null);
   if (absent.length === 0) return;
 
   throw failed.not_found(
@@ -301,23 +298,17 @@ async function remove(
 
 async function show({ list, printer }: Opened): Promise<void> {
   const entries = await list.entries();
-  const mark = ({ marks: [first = ""] }: SuppressedEntry): string => first.slice(0, MARK_DIGITS);
-
-  if (printer.json) {
-    return printer.document<"suppress list">({
-      entries: entries.map((entry) => ({
-        mark: mark(entry),
-        kind: entry.kind,
-        at: entry.at,
-        note: entry.note,
-      })),
-    });
-  }
-  const columns: readonly ColumnOf<SuppressedEntry>[] = [
-    { name: "mark", title: "mark", value: mark },
-    { name: "kind", title: "kind" },
-    { name: "at", title: "at" },
-    { name: "note", title: "note", long: true },
-  ];
-  await printList(columns, entries, printer, "nobody is suppressed");
+  if (printer.json) printer.document({ entries: documentsOf(ENTRIES, entries) });
+  else await printList(ENTRIES, entries, printer, "nobody is suppressed");
 }
+
+const ENTRIES: readonly ColumnOf<SuppressedEntry>[] = [
+  {
+    name: "mark",
+    title: "mark",
+    value: ({ marks: [first = ""] }) => first.slice(0, MARK_DIGITS),
+  },
+  { name: "kind", title: "kind" },
+  { name: "at", title: "at" },
+  { name: "note", title: "note", long: true },
+];
