@@ -79,9 +79,6 @@ export function isClosed({ fd }: OutputStream): boolean {
   }
 }
 
-/** Whether what is written goes to a file, as by `> people.csv`: nobody tells its name. */
-export const isFile = ({ fd }: OutputStream): boolean => fd !== undefined && fstatSync(fd).isFile();
-
 /**
  * Resolves once the stream has taken everything.
  * @throws what kept it from that: a full disk, a reader that is gone

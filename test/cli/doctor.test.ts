@@ -373,8 +373,8 @@ describe("doctor", () => {
     expect(piped.stdout).toMatch(/^fail,Service,/m);
     const plain = { ...env, NO_COLOR: "1", LANG: "C.UTF-8" };
     const terminal = await run(["doctor"], { env: plain, tty: true, columns: 60 });
-    expect(terminal.stdout).toMatch(/^✓ Node {11}\d/m);
-    expect(terminal.stdout).toMatch(/^! Keychain {7}the keychain cannot be reached/m);
+    expect(terminal.stdout).toMatch(/^✓ Node {12}\d/m);
+    expect(terminal.stdout).toMatch(/^! Keychain {8}the keychain cannot be reached/m);
     expect(Math.max(...terminal.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(
       60 + 40,
     );

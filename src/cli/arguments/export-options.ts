@@ -1,10 +1,11 @@
+import { fstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { outputGuard, outputView } from "../../app/buy/options.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Guard } from "../../engine/runs/plan.ts";
-import { type Context, isFile } from "../../shared/context.ts";
+import type { Context } from "../../shared/context.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
 import { shellWord, usageError } from "../../shared/errors.ts";
 import { checkFields, publishedFields } from "../../shared/rows/columns.ts";
@@ -132,8 +133,9 @@ export function readView(
   const output = to === undefined || to === "-" ? undefined : resolveOutput(to, cwd);
   const implied = json === true && output === undefined ? "json" : undefined;
   const choice = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
-  const isUnsaid = output === undefined && choice.format === undefined;
-  if (isUnsaid && quiet !== true && stderr.isTTY === true && isFile(stdout))
+  const isUnsaid = output === undefined && choice.format === undefined && quiet !== true;
+  // As by `> people.csv`: nobody tells a program the name.
+  if (isUnsaid && stderr.isTTY === true && stdout.fd !== undefined && fstatSync(stdout.fd).isFile())
     stderr.write("notice: the rows are NDJSON; CSV with --format csv, or -o people.csv\n");
   return outputView(choice, output, stdout.isTTY === true);
 }

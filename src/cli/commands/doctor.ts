@@ -7,7 +7,7 @@ import type { Command, GlobalOptions } from "../options.ts";
 import { waitingOn, withSession } from "../session.ts";
 import { type ColumnOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
-import { wrap } from "../terminal/width.ts";
+import { renderCard } from "../terminal/table.ts";
 
 export function register(program: Command, context: Context): void {
   program
@@ -105,6 +105,7 @@ async function tryBuying(
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;
+const LONGEST_NAME = 14;
 const PAINT = { ok: "good", warn: "warning", fail: "strong", skip: "faint" } as const;
 
 const COLUMNS: readonly ColumnOf<Check>[] = [
@@ -116,12 +117,15 @@ const COLUMNS: readonly ColumnOf<Check>[] = [
 
 /** To a terminal, as each comes: a mark, a name and what was found. */
 function printCheck({ name, status, message, fix }: Check, printer: Printer): void {
-  const mark = MARKS[status][printer.unicode ? 0 : 1];
-  const indent = printer.unicode ? 17 : 20;
-  const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
-  const [first = "", ...more] = lines.flatMap((line) => wrap(line, printer.width - indent));
-  const head = `${printer.style[PAINT[status]](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
+  const mark = MARKS[status][printer.unicode ? 0 : 1].padEnd(printer.unicode ? 1 : 4);
+  const label = `${printer.style[PAINT[status]](mark)} ${name.padEnd(LONGEST_NAME)}`;
   printer.text(
-    `${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`,
+    renderCard(
+      [
+        [label, message],
+        [" ", status === "ok" ? undefined : fix],
+      ],
+      printer,
+    ),
   );
 }

@@ -68,11 +68,9 @@ async function put(fact: SegmentFact, facts: Facts, { folder }: Syncing): Promis
   return known(file, fact);
 }
 
-const known = (file: string, { text, by, replaces }: SegmentFact): KnownSegment => ({
+const known = (file: string, fact: SegmentFact): KnownSegment => ({
   file,
-  digest: digestOf(text),
-  by,
-  replaces,
+  fact: { ...fact, text: digestOf(fact.text) },
 });
 
 /** What was saved, changed or removed here since the last sync, and what the folder lost. */
@@ -81,16 +79,15 @@ async function giveChanged(here: Texts, facts: Facts, syncing: Syncing): Promise
   for (const name of new Set([...here.keys(), ...memory.segments.keys()])) {
     const before = memory.segments.get(name);
     const text = here.get(name) ?? null;
-    if (digestOf(text) === (before?.digest ?? null)) {
-      const { file, by, replaces } = before as KnownSegment;
-      const isLost = !facts.has(file) && !replacedIn(facts).has(file);
-      if (isLost) await put({ name, text, by, replaces }, facts, syncing);
+    if (before !== undefined && digestOf(text) === before.fact.text) {
+      const isLost = !facts.has(before.file) && !replacedIn(facts).has(before.file);
+      if (isLost) await put({ ...before.fact, text }, facts, syncing);
       continue;
     }
 
     const heads = headsOf(facts).get(name) ?? [];
     if (heads.some((file) => facts.get(file)?.text === text)) continue;
-    const replaces = before === undefined ? [] : [before.file, ...before.replaces];
+    const replaces = before === undefined ? [] : [before.file, ...before.fact.replaces];
     const fact = { name, text, by: store.machine.name, replaces };
     memory.segments.set(name, await put(fact, facts, syncing));
   }

@@ -16,11 +16,10 @@ export interface SegmentFact {
   readonly replaces: readonly string[];
 }
 
-/** A state that is here, without its text: that may name somebody who is forgotten by then. */
-export interface KnownSegment extends Omit<SegmentFact, "name" | "text"> {
+export interface KnownSegment {
   readonly file: string;
-  /** SHA-256; null: it was removed. */
-  readonly digest: string | null;
+  /** With SHA-256 in place of the text, which may name somebody who is forgotten by then. */
+  readonly fact: SegmentFact;
 }
 
 /** What a sync did. */
