@@ -341,9 +341,9 @@ describe("the printer", () => {
   test("a list is a table for a person and CSV with a header in a pipe, where nothing is left out", async () => {
     const rows = [{ name: "a\tb", people: 12_345, id: "x1" }];
     const columns: readonly ColumnOf<(typeof rows)[number]>[] = [
-      { name: "name", title: "name" },
+      { name: "name" },
       countColumn("people"),
-      { name: "id" },
+      { name: "id", title: null },
     ];
     const list = (printer: Printer) => printList(columns, rows, printer, "none");
     expect((await print(true, list)).stdout).toBe("name  people\na b   12,345\n");

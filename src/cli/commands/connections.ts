@@ -99,7 +99,7 @@ const rowOf = (name: string, isDefault: boolean, own?: Connection): Row => ({
 });
 
 const COLUMNS: readonly ColumnOf<Row>[] = [
-  { name: "name", title: "name" },
+  { name: "name" },
   {
     name: "base_url",
     title: "address",
@@ -126,14 +126,13 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
 
   await printList(COLUMNS, rows, printer, "none");
 
-  if (environment.HEADCOUNT_API_KEY)
-    printer.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
-  if (environment.HEADCOUNT_BASE_URL !== null)
-    printer.note("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address");
-  if (environment.HEADCOUNT_CONNECTION !== null) {
-    const name = harmless(environment.HEADCOUNT_CONNECTION);
-    printer.note(`HEADCOUNT_CONNECTION is set: "${name}" is used where none is named`);
-  }
+  const uses = {
+    HEADCOUNT_API_KEY: "it is used in place of every stored key",
+    HEADCOUNT_BASE_URL: "it is used in place of every connection's address",
+    HEADCOUNT_CONNECTION: `"${harmless(HEADCOUNT_CONNECTION ?? "")}" is used where none is named`,
+  };
+  for (const [name, use] of Object.entries(uses))
+    if (environment[name as keyof typeof uses]) printer.note(`${name} is set: ${use}`);
 }
 
 async function use(

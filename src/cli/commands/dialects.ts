@@ -169,18 +169,16 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
 }
 
 const COLUMNS: readonly ColumnOf<Summary>[] = [
-  { name: "name", title: "name" },
-  { name: "vendor", title: "vendor", long: true },
+  { name: "name" },
+  { name: "vendor", long: true },
   { name: "person", title: "credits" },
   { name: "per", title: "by the", long: true },
   { name: "count", title: "a count" },
-  { name: "stages", title: "stages" },
-  { name: "filters", title: "filters", value: ({ filters }) => filters.length },
-  { name: "read", title: "read" },
+  { name: "stages" },
+  { name: "filters", value: ({ filters }) => filters.length },
+  { name: "read" },
   {
     name: "buys",
-    title: "buys",
-    value: ({ buys }) => (buys ? "yes" : ""),
     show: ({ buys }) => (buys ? "yes" : "not yet"),
   },
 ];

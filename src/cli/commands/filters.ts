@@ -160,22 +160,20 @@ async function printAll(entries: readonly Entry[], printer: Printer): Promise<vo
 }
 
 const COLUMNS: readonly ColumnOf<Entry>[] = [
-  { name: "key", title: "key" },
+  { name: "key" },
   {
     name: "match",
-    title: "match",
     long: true,
     show: ({ match }) => (/^(exact|prefix|range)$/.test(match) ? match : "special"),
   },
   {
     name: "value",
-    title: "value",
     long: true,
     show: ({ value }) =>
       value === "integer" ? "number" : value === "string" ? "text" : "text, or several",
   },
-  { name: "example", title: "example", long: true },
-  { name: "description" },
+  { name: "example", long: true },
+  { name: "description", title: null },
 ];
 
 async function printOne(entry: Entry, printer: Printer): Promise<void> {

@@ -107,10 +107,9 @@ async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
 }
 
 const COLUMNS: readonly ColumnOf<Awaited<ReturnType<typeof described>>>[] = [
-  { name: "name", title: "name" },
+  { name: "name" },
   {
     name: "filters",
-    title: "filters",
     long: true,
     value: ({ filters, problem }) =>
       filters === null ? `unusable: ${problem}` : spokenFilters(filters),

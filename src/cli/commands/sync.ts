@@ -97,12 +97,11 @@ async function askKey(context: Context): Promise<string> {
 const COLUMNS: readonly ColumnOf<FolderStatus["machines"][number]>[] = [
   {
     name: "machine",
-    title: "machine",
     long: true,
     show: ({ isHere, machine }) => (isHere ? `${machine} (here)` : machine),
   },
-  { name: "here", value: ({ isHere }) => isHere },
-  { name: "synced", title: "synced" },
+  { name: "here", title: null, value: ({ isHere }) => isHere },
+  { name: "synced" },
   {
     name: "up_to_date",
     title: "knows whom all forgot",

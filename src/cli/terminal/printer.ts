@@ -11,16 +11,13 @@ type TsvValue = string | number | bigint | boolean | null | undefined;
 /**
  * Rows as lines: no header, nothing shortened; tabs and line breaks inside a value become spaces.
  */
-export const tsv = (rows: readonly (readonly TsvValue[])[]): string => rows.map(tsvLine).join("");
+export const tsv = (rows: readonly (readonly TsvValue[])[]): string =>
+  rows.map((row) => `${row.map(tsvCell).join("\t")}\n`).join("");
 
-const tsvLine = (row: readonly TsvValue[]): string =>
-  `${row
-    .map((value) =>
-      String(value ?? "")
-        .toWellFormed()
-        .replace(/[\t\r\n\u2028\u2029]+/g, " "),
-    )
-    .join("\t")}\n`;
+const tsvCell = (value: TsvValue): string =>
+  String(value ?? "")
+    .toWellFormed()
+    .replace(/[\t\r\n\u2028\u2029]+/g, " ");
 
 type Paper = Pick<Context, "stdout" | "stderr" | "env" | "platform">;
 

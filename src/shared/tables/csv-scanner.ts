@@ -68,7 +68,8 @@ export class CsvScanner {
         if (end < 0 && !last && this.data.length - next <= LONGEST) break;
         const more = this.#cellsOf(this.data.toString("latin1", next, end < 0 ? undefined : end));
         tears = !this.#torn && this.cells + more - 1 === this.#columns;
-        if (!tears && !this.#torn) this.#fillUp();
+        while (!tears && !this.#torn && this.cells < this.#columns)
+          this.#add(this.end, this.end, CELL.plain);
       }
       this.#torn = tears;
       this.problem ??= this.#doubt();
@@ -193,10 +194,6 @@ export class CsvScanner {
   #isShort(): boolean {
     const isPlain = this.problem === undefined && this.lines === 1 && !this.#doubtful;
     return isPlain && this.cells > 1 && this.cells < this.#columns;
-  }
-
-  #fillUp(): void {
-    while (this.cells < this.#columns) this.#add(this.end, this.end, CELL.plain);
   }
 
   #doubt(): string | undefined {

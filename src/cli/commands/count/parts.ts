@@ -185,7 +185,7 @@ export function countOwned(
 }
 
 export const SEGMENTS: readonly ColumnOf<{ readonly segment: string; readonly count: number }>[] = [
-  { name: "segment", title: "segment", long: true },
+  { name: "segment", long: true },
   countColumn("count", "people"),
 ];
 

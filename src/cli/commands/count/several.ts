@@ -1,14 +1,9 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { CountView } from "../../../engine/client/types.ts";
-import {
-  creditsOrNull,
-  creditsToNumber,
-  formatCreditsGrouped,
-  priceOf,
-} from "../../../shared/contract/money.ts";
+import { creditsOrNull, priceOf } from "../../../shared/contract/money.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
-import { printList } from "../../terminal/list.ts";
+import { creditsColumn, printList } from "../../terminal/list.ts";
 import { type CountDesk, noticeUnknownCost } from "./one.ts";
 import { SEGMENTS } from "./parts.ts";
 
@@ -23,28 +18,20 @@ export async function countFiles(
   const unit = account?.costs.person_search;
   const all = segments.map(({ filters }) => filters);
   const counts = await countAll(all, counting);
-  const rows = segments.map(({ name, filters }, index) => ({
-    segment: name,
-    filters,
-    count: counts[index]?.count ?? 0,
-  }));
-  const cost = (count: number): number | null =>
-    unit === undefined ? null : creditsToNumber(priceOf(count, unit, account?.parcel));
+  const rows = segments.map(({ name, filters }, index) => {
+    const { count = 0 } = counts[index] ?? {};
+    const cost = unit === undefined ? null : priceOf(count, unit, account?.parcel);
+    return { segment: name, filters, count, cost };
+  });
 
   if (json) {
-    const documents = rows.map(({ segment, count, filters }) => {
-      return { segment, count, filters, unit_cost: creditsOrNull(unit), max_cost: cost(count) };
+    const unit_cost = creditsOrNull(unit);
+    const documents = rows.map(({ segment, count, filters, cost }) => {
+      return { segment, count, filters, unit_cost, max_cost: creditsOrNull(cost) };
     });
     printer.document<"count">(documents);
   } else {
-    const price: (typeof SEGMENTS)[number] = {
-      name: "max_cost",
-      title: "credits at most",
-      align: "right",
-      value: ({ count }) => cost(count),
-      show: ({ count }) =>
-        unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit, account?.parcel)),
-    };
+    const price = creditsColumn<(typeof rows)[number]>("cost", "credits at most");
     await printList(terminal ? [...SEGMENTS, price] : SEGMENTS, rows, printer, "none");
   }
 

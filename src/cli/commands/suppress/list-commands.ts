@@ -91,13 +91,7 @@ export function addListCommands<Options extends SuppressOptions>(
       touches.import,
       opening(async (opened, file: string) => {
         const table = await readTableFile(context, file, "suppression", MAX_BYTES);
-        const { names, silent } = namesIn(table, file, opened.options.kind);
-        if (silent.length > 0)
-          opened.printer.say(
-            `warning: ${inputName(file)} names nobody in ${counted(silent.length, "row")}, ` +
-              `whom nothing leaves out: line ${someOf(silent)}`,
-          );
-        await add(opened, names);
+        await add(opened, namesIn(table, file, opened));
       }),
     );
 
@@ -146,16 +140,15 @@ interface Checked {
 }
 
 const CHECKED: readonly ColumnOf<Checked>[] = [
-  { name: "who", title: "who", long: true },
+  { name: "who", long: true },
   {
     name: "suppressed",
-    title: "suppressed",
     value: ({ entry }) => (entry ? "yes" : "no"),
     json: ({ entry }) => entry !== null,
   },
-  { name: "kind", value: ({ entry }) => entry?.kind ?? null },
-  { name: "at", title: "at", value: ({ entry }) => entry?.at ?? null },
-  { name: "note", title: "note", long: true, value: ({ entry }) => entry?.note ?? null },
+  { name: "kind", title: null, value: ({ entry }) => entry?.kind ?? null },
+  { name: "at", value: ({ entry }) => entry?.at ?? null },
+  { name: "note", long: true, value: ({ entry }) => entry?.note ?? null },
 ];
 
 async function check(opened: Opened, words: readonly string[]): Promise<void> {
@@ -200,13 +193,12 @@ const spoken = ({ kind, id, address, domain }: SuppressedName): string =>
 /**
  * A list, one a line (those that begin with # are none), or a table with a column that tells
  * people: of each row the best of what it has.
- * @returns with the lines of rows that have nothing there, and may be somebody's objection
  */
 function namesIn(
   table: InputTable,
   file: string,
-  said: SuppressedKind | undefined,
-): { readonly names: readonly SuppressedName[]; readonly silent: readonly string[] } {
+  { options: { kind: said }, printer }: Opened,
+): readonly SuppressedName[] {
   const { columns, headings, isList, rows } = table;
   // Of a table of people the domain is the employer's, which is not whom they objected for.
   const isDomains = (place: number): boolean => personKind(headings[place] ?? "") === "domain";
@@ -245,7 +237,13 @@ function namesIn(
       "bad_name",
     );
   });
-  if (names.length > 0) return { names, silent };
+  // Each may be somebody's objection.
+  if (silent.length > 0)
+    printer.say(
+      `warning: ${inputName(file)} names nobody in ${counted(silent.length, "row")}, ` +
+        `whom nothing leaves out: line ${someOf(silent)}`,
+    );
+  if (names.length > 0) return names;
 
   throw usageError(
     `${inputName(file)} names nobody`,
@@ -305,10 +303,9 @@ async function show({ list, printer }: Opened): Promise<void> {
 const ENTRIES: readonly ColumnOf<SuppressedEntry>[] = [
   {
     name: "mark",
-    title: "mark",
     value: ({ marks: [first = ""] }) => first.slice(0, MARK_DIGITS),
   },
-  { name: "kind", title: "kind" },
-  { name: "at", title: "at" },
-  { name: "note", title: "note", long: true },
+  { name: "kind" },
+  { name: "at" },
+  { name: "note", long: true },
 ];

@@ -87,8 +87,8 @@ export function read(text: string, learned?: Networks): Reading {
 /** Whether anybody is given a name below it (`co.uk`, `github.io`): by the public suffix list. */
 function isSuffix(domain: string): boolean {
   // A list of 10,000 rules: loaded where somebody names a domain, and by no other command.
-  const { getDomain } = createRequire(import.meta.url)("tldts") as typeof import("tldts");
-  return getDomain(domain, { allowPrivateDomains: true, extractHostname: false }) === null;
+  const suffixes = createRequire(import.meta.url)("tldts") as typeof import("tldts");
+  return suffixes.getDomain(domain, { allowPrivateDomains: true }) === null;
 }
 
 /** An address as it was written, where nothing of it was cut but what every address may lose. */
