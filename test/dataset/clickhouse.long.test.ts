@@ -499,7 +499,7 @@ describe("commands", () => {
         file: "x.csv",
         line: 4,
         reason: "broken_line",
-        row: "3;Edsger Dijkstra;Professor;Navy",
+        row: "3;Edsger Dijkstra;Professor;Navy;1;2",
       });
       expect((await stat(rejected)).mode & 0o077).toBe(0);
       const json = await headcount(
