@@ -209,7 +209,7 @@ export class Buyer {
   async #feed(): Promise<void> {
     while (!this.#flight.stopped) {
       const changes = this.#flight.changes;
-      await this.#lookOnce();
+      await this.#look();
       const why = await this.#prepare();
       const first = this.#ready[0];
 
@@ -231,9 +231,11 @@ export class Buyer {
     return this.#options.run.state.books.isUnseen && !this.#isBlind;
   }
 
-  async #lookOnce(): Promise<void> {
-    if (!this.#isInDoubt || this.#flight.count("flying", "keeping", "doubt") > 0) return;
-    this.#isBlind = !(await this.#reading.take("belief"));
+  /** Of a balance that is late the first reading shows nothing: the next one is after a rest. */
+  async #look(): Promise<void> {
+    if (this.#flight.count("flying", "keeping", "doubt") > 0) return;
+    while (this.#isInDoubt && !this.#flight.stopped)
+      this.#isBlind = !(await this.#reading.take("belief"));
   }
 
   /** Where room is lacking, a reading may show that what is in doubt was free. */

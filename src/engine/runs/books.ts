@@ -308,9 +308,10 @@ export class Books {
     const witness = this.#witness();
     const isOpen = (one: Attempt): boolean =>
       one.endedAt >= witness && !this.#isBelieved(one) && this.#slack([one]) > 0n;
+    const isUnread = this.unread > 0n;
     return (
-      (this.unread > 0n &&
-        (this.#isLate || [...this.#unsure].some((one) => !isFlying(one) && isOpen(one)))) ||
+      (this.#isLate && (isUnread || this.isUnseen)) ||
+      (isUnread && [...this.#unsure].some((one) => !isFlying(one) && isOpen(one))) ||
       this.#open.some((one) => this.#isAskedAgain(one))
     );
   }
