@@ -369,14 +369,17 @@ export class Books {
   }
 
   /**
-   * What was both sent and settled since then, and what may
-   * have been spent at all. @param until epoch milliseconds
+   * What was both sent and settled since then, and what may have gone from
+   * the balance at all: what no reading showed yet may go later. @param until epoch milliseconds
    */
   spentSince(
     { at, askedAt }: Books["lastRead"],
     until = Infinity,
   ): { readonly settled: Credits; readonly most: Credits } {
-    const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= askedAt);
+    const unseen = new Set(this.#open);
+    const recent = [...this.#attempts.values()].filter(
+      (one) => unseen.has(one) || one.at >= askedAt,
+    );
     const within = recent.filter(
       (one) => !isFlying(one) && (one.sent.at ?? 0) >= at && one.at <= until,
     );
