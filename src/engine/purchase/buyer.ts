@@ -30,8 +30,6 @@ import type { Progress } from "./world.ts";
 
 /** Room on the disk beyond the pages in flight: plan, journal, receipt. */
 const DISK_RESERVE = 512 * 1024;
-/** How long it is believed what room there is, where little was written meanwhile. */
-const DISK_LOOK_MS = 1_000;
 
 export interface BuyerOptions
   extends BudgetOptions,
@@ -83,7 +81,6 @@ export class Buyer {
   readonly #ready: Ready[] = [];
   /** Whether what earlier sessions bought was handed on, as far as it could be. */
   #isLive = false;
-  #disk: { readonly free: number; readonly at: number; readonly written: number } | undefined;
 
   constructor(options: BuyerOptions) {
     const { run, source, interrupted } = options;
@@ -440,18 +437,9 @@ export class Buyer {
    * @throws CliError where what is asked for might not fit on the disk
    */
   async #requireDisk(): Promise<void> {
-    const { run, now } = this.#options;
-    const { written, rowBytes } = this.#settlement;
-    const disk = this.#disk;
-    const since = disk === undefined ? 0 : 2 * (written - disk.written);
-    const stale = disk === undefined || now() - disk.at >= DISK_LOOK_MS || since > disk.free / 8;
-    if (stale) {
-      const free = (await freeBytes(run.path)) ?? Infinity;
-      this.#disk = { free, at: now(), written };
-    }
-
-    const free = stale ? (this.#disk?.free ?? 0) : disk.free - since;
-    if (free <= this.#flight.rowsAsked * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
+    const { path } = this.#options.run;
+    const needed = this.#flight.rowsAsked * this.#settlement.rowBytes * 1.5 + DISK_RESERVE;
+    if (((await freeBytes(path)) ?? Infinity) <= needed) throw diskFull(path);
   }
 }
 

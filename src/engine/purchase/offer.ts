@@ -230,7 +230,7 @@ export const isPriceKnown = (target: Target, { costs }: AccountView): boolean =>
 
 type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
-const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };
+const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO, floor: ZERO };
 
 /**
  * Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too.
@@ -250,10 +250,9 @@ export function spentOf(
 ): Spent {
   if (run === undefined) return NOTHING;
 
-  const { rows, owned, settled } = run.state;
+  const { rows, settled } = run.state;
   const books = run.state.books.begun(account.balance);
-  const paid = BigInt(rows - owned);
-  const price = paid === 0n ? undefined : credits((settled + paid - 1n) / paid);
+  const { floor, price } = books;
   const isKept = keepsKeys(account, run.plan.dataset_version) && books.keepsKeys;
   const lost = pendingUnits(run.state).map((unit) => {
     const { intent } = unit;
@@ -262,7 +261,8 @@ export function spentOf(
   });
   // What asking again under a promised key takes is spoken for by the reply that was lost.
   const spokenFor = sumOfCredits(lost.map(({ intent, again }) => intent.hold - again));
-  return { rows, settled, uncertain: credits(books.atMost - settled - spokenFor), lost, price };
+  const uncertain = credits(books.atMost - settled - spokenFor);
+  return { rows, settled, uncertain, lost, price, floor };
 }
 
 /** What a row of it costs, and why that is a guess where nobody told. */

@@ -66,7 +66,6 @@ export class Settlement {
   hasLooked = false;
   #movedTo: string | undefined;
   rowBytes = 1_200;
-  written = 0;
   readonly #said = new Set<string>();
 
   constructor(options: SettlementOptions, parts: SettlementParts) {
@@ -211,7 +210,6 @@ export class Settlement {
         "a reply is not in UTF-8 and does not say in what: letters in it cannot be read",
       );
 
-    this.written += body.length;
     if (page.length > 0) this.rowBytes = Math.max(this.rowBytes, body.length / page.length);
     if (problem === undefined) repeats.see(flown.unit, page);
 

@@ -242,15 +242,12 @@ export class Books {
 
   /** What of the doubt an answer is still to tell: of who is under way, or asked for again. */
   get underWay(): Credits {
-    const awaited = this.#doubts().filter(([one]) => this.#isAwaited(one));
-    return sumOfCredits(awaited.map(([, amount]) => amount));
+    return this.#doubtIn((one) => this.#isAwaited(one));
   }
 
   /** What of the doubt rows came for, in answers that do not say what they cost. */
   get measured(): Credits {
-    return sumOfCredits(
-      this.#doubts().flatMap(([one, amount]) => (isMeasured(one) ? [amount] : [])),
-    );
+    return this.#doubtIn(isMeasured);
   }
 
   /** What of the doubt of the open epoch no answer is to tell any more: a reading may. */
@@ -280,6 +277,11 @@ export class Books {
   /** The dearest price of a row, or a parcel, that was seen; undefined: as long as all was free. */
   get price(): Credits | undefined {
     return this.#price > 0n ? this.#price : undefined;
+  }
+
+  /** The dearest answer that was seen to bring no rows: no call is held at less. */
+  get floor(): Credits {
+    return this.#floor;
   }
 
   /** When the balance was last read, and asked for: epoch milliseconds. */
@@ -333,7 +335,7 @@ export class Books {
 
   /** What an attempt may have cost beyond what is told of it. */
   doubtOf(attempt: number | undefined): Credits {
-    return this.#doubts().find(([{ sent }]) => sent.n === attempt)?.[1] ?? ZERO;
+    return this.#doubtIn(({ sent }) => sent.n === attempt);
   }
 
   /** How many attempts of a page were lost. */
@@ -752,6 +754,10 @@ export class Books {
       });
     });
     return [...closed, ...open].filter(([, amount]) => amount > 0n);
+  }
+
+  #doubtIn(isMeant: (one: Attempt) => boolean): Credits {
+    return sumOfCredits(this.#doubts().flatMap(([one, amount]) => (isMeant(one) ? amount : [])));
   }
 
   #slack(attempts: Iterable<Attempt>): Credits {
