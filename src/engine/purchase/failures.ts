@@ -77,6 +77,7 @@ export const chargedForError = (
   const evidence = [own > 0n ? "its own words" : [], isSeen && amount > own ? "the balance" : []]
     .flat()
     .join(" and ");
+
   // Others may have moved the balance meanwhile.
   const cost =
     `${amount > own ? "may have cost" : "cost"} ` +

@@ -15,7 +15,7 @@ import { CliError, clauses, option, say, usageError } from "../../shared/errors.
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { hasOutlivedKey, KEY_LIFE_MS, pendingUnits, riskOf } from "../runs/journal.ts";
+import { hasOutlivedKey, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import {
   companiesIn,
   type Matches,
@@ -257,7 +257,7 @@ export function spentOf(
   const lost = pendingUnits(run.state).map((unit) => {
     const { intent } = unit;
     const promised = isKept && !hasOutlivedKey(unit, deps.now());
-    return { intent, again: riskOf(books, unit, promised) };
+    return { intent, again: books.riskOf({ page: intent.key, hold: intent.hold, promised }) };
   });
   // What asking again under a promised key takes is spoken for by the reply that was lost.
   const spokenFor = sumOfCredits(lost.map(({ intent, again }) => intent.hold - again));

@@ -267,6 +267,7 @@ function rowsLeft(
 ): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
   const shelved = (spent.lost ?? []).filter(({ intent }) => intent.hold > rest);
+
   // Their reply may come at no further charge; while they wait for it that counts.
   const waiting = sumOfCredits(shelved.map(({ intent, again }) => intent.hold - again));
   const lost = shelved.reduce(
