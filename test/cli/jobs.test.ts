@@ -347,6 +347,21 @@ describe("the budget", () => {
     expect(status).toMatchObject({ month: "2026-02", services: [{ spent: 20 }], budget: 50 });
   });
 
+  test("a dry run of several holds them against it in their order, as they would buy", async () => {
+    const each = (name: string, limit: number) =>
+      [name, { ...of("Sales", 50), limit, output: `${name}.csv` }] as const;
+    const several = Object.fromEntries([each("a", 20), each("b", 31), each("c", 30)]);
+    const lines = ["jobs", "run", "a", "b", "c", ...jobs({ budget: "50/month", jobs: several })];
+    const { stdout, code } = await u.run([...lines, "--dry-run", "--json"]);
+    const quoted = JSON.parse(stdout) as { budget_left: number | null; error: object | null }[];
+    expect(quoted.map(({ budget_left: left, error }) => [left, error])).toEqual([
+      [50, null],
+      [null, expect.objectContaining({ code: "over_budget" })],
+      [30, null],
+    ]);
+    expect(code).toBe(4);
+  });
+
   test("what may be charged is held, not the cap; a dry run says what is left, and ends as the job would", async () => {
     const small = { ...of("Legal", 50), limit: 5 };
     const own = (budget: string) =>

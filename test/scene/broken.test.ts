@@ -56,6 +56,25 @@ const GOES_ON = [
 ];
 
 tryCases([
+  {
+    name: "of a reply that breaks off as many are lost as it says that it charged for, and are no rows",
+    habit: {
+      people: 55,
+      spelled: (text, calls) => {
+        if (calls !== 5) return text;
+        const { result, ...facts } = JSON.parse(text) as { readonly result: object };
+        const whole = JSON.stringify({ ...facts, result });
+        return whole.slice(0, whole.indexOf('{"id":1000052') + 20);
+      },
+    },
+    steps: [
+      run("employees acme.example --limit 60 --per-page 10 -o o.csv --yes --concurrency 1", 5, {
+        charged: 55,
+        isWritten: true,
+        says: ["3 paid rows cannot be read"],
+      }),
+    ],
+  },
   ...Object.entries<(row: string) => string>({
     NaN: NAN,
     None: (row) => row.replace(/\}$/, ',"score":None}'),

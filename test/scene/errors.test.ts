@@ -155,6 +155,45 @@ tryCases([
   },
 
   {
+    name: "room for an answer without rows is in the price of what is left, and its last page is asked for",
+    habit: { people: 24, faultCosts: 6, mishap: at(2, "429-charged") },
+    steps: [
+      run(DOORS.search, 8, { spent: { settled: 16, uncertain: 0 } }),
+      run("resume last --yes", 0, {
+        says: ["14 to buy for 14 credits, and up to 5 credits for an answer without rows"],
+        charged: 30,
+        rows: 24,
+      }),
+    ],
+  },
+  {
+    name: "and a cap that has none for it names one that does",
+    habit: { people: 24, faultCosts: 6, mishap: at(2, "429-charged") },
+    steps: [
+      run(`${DOORS.search} --max-credits 30 --require-complete`, 8),
+      run("resume last --yes --max-credits 30 --require-complete", 5, { charged: 26 }),
+      run(/headcount (resume \S+ --max-credits 35)/, 0, {
+        more: " --yes",
+        charged: 30,
+        rows: 24,
+      }),
+    ],
+  },
+  {
+    name: "what a row costs is learned from rows, not from an answer without any",
+    habit: {
+      people: 24,
+      price: 2,
+      tellsCosts: false,
+      faultCosts: 6,
+      mishap: at(2, "429-charged"),
+    },
+    steps: [
+      run(DOORS.search, 8, { spent: { settled: 8, uncertain: 0 } }),
+      run("resume last --yes", 0, { says: ["23 to buy for 46 credits"], charged: 54, rows: 24 }),
+    ],
+  },
+  {
     name: "a 402 that costs, where neither it nor an account tells so, is in doubt whole",
     habit: {
       people: 60,

@@ -56,6 +56,20 @@ tryCases([
     }),
   ),
   {
+    name: "what an earlier run of ours took, and a late balance shows now, was spent by nobody else",
+    habit: (service) => ({
+      lateMs: 60_000,
+      mishap: (call) => {
+        if (call === 2) service().options.lateMs = 0;
+        return undefined;
+      },
+    }),
+    steps: [
+      run("search --country x --limit 10 -o s.csv --yes", 0),
+      run("employees acme.example --limit 10 -o o.csv --yes", 0, { charged: 20 }),
+    ],
+  },
+  {
     name: "a balance as a person writes it is no balance: nothing is bought, and it is named",
     habit: { people: 60, groupsAmounts: true },
     steps: [

@@ -77,6 +77,19 @@ tryCases([
       ],
     }),
   ),
+  ...[1, 4].map(
+    (concurrency): Case => ({
+      name: `of a balance that is late the promise is believed after a rest, ${concurrency} under way`,
+      habit: {
+        ...FORGETS,
+        idempotent: true,
+        tellsLeft: false,
+        lateMs: 1_500,
+        mishap: at(2, "drop"),
+      },
+      steps: [run(`${LINES.search} --concurrency ${concurrency}`, 0, { spent: { uncertain: 0 } })],
+    }),
+  ),
   {
     name: "nor do a job and an agent pass their caps",
     habit: { ...FORGETS, mishap: () => "drop" },

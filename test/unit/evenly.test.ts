@@ -81,7 +81,7 @@ test("1,000 small worlds: the picks are the best that there are, and quote and b
       perPage,
       perMinute: undefined,
       paging: "offset",
-      spent: { rows: 0, settled: 0n as Credits, uncertain: 0n as Credits },
+      spent: { rows: 0, settled: 0n as Credits, uncertain: 0n as Credits, floor: 0n as Credits },
       parts: { counts, of },
     });
     const requests = sum(picks.map((some) => Math.ceil(some / perPage)));

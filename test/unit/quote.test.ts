@@ -19,7 +19,7 @@ const input = (change: Partial<QuoteInput>): QuoteInput => ({
   perPage: 100,
   perMinute: undefined,
   paging: "page",
-  spent: { rows: 0, settled: credits(0n), uncertain: credits(0n) },
+  spent: { rows: 0, settled: credits(0n), uncertain: credits(0n), floor: credits(0n) },
   ...change,
 });
 const whole = (amount: number) => credits(BigInt(amount) * 1_000_000n);
@@ -53,6 +53,7 @@ test("a quote never costs more than limit, cap and matches allow, whatever was s
           rows,
           settled: priceOf(rows, credits(BigInt(price))),
           uncertain: whole(uncertain),
+          floor: whole(uncertain),
         };
         const maxCredits = cap === undefined ? undefined : whole(cap);
         const quote = makeQuote(
@@ -61,7 +62,8 @@ test("a quote never costs more than limit, cap and matches allow, whatever was s
         expect(quote.rows).toBeLessThanOrEqual(Math.max(matches, 0));
         if (limit !== undefined) expect(quote.rows).toBeLessThanOrEqual(limit);
         if (maxCredits !== undefined && quote.credits > 0n) {
-          expect(spent.settled + spent.uncertain + quote.credits).toBeLessThanOrEqual(maxCredits);
+          expect(spent.settled + spent.uncertain + quote.credits).toBeLessThanOrEqual(quote.total);
+          expect(quote.total).toBeLessThanOrEqual(maxCredits);
         }
         expect(quote.credits).toBe(priceOf(Math.max(0, quote.rows - rows), quote.unitPrice));
       },

@@ -12,6 +12,7 @@ import {
   creditsLess,
   creditsText,
   formatCreditsGrouped,
+  ZERO,
 } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 
@@ -21,6 +22,8 @@ export interface PurchaseBudget {
   /** Epoch milliseconds: what was spent before is over. */
   readonly since: number;
   readonly counts: (run: RunSpend) => boolean;
+  /** What purchases before this one would take of it, which are only quoted. */
+  readonly ahead?: Credits;
 }
 
 export interface BudgetUse {
@@ -33,13 +36,13 @@ export interface BudgetUse {
  * @param continues a run whose open requests are counted by whoever goes on with it
  */
 export async function budgetUse(
-  { cap, since, counts }: PurchaseBudget,
+  { cap, since, counts, ahead = ZERO }: PurchaseBudget,
   context: Context,
   continues: (run: RunSpend) => boolean | Promise<boolean> = () => false,
 ): Promise<BudgetUse> {
   const { runs } = await readSpend(join(stateDir(context), "runs"), since);
   const mine = runs.filter(counts);
-  let spent = netOf(mine);
+  let spent = credits(ahead + netOf(mine));
   for (const run of mine) if (!(await continues(run))) spent = credits(spent + run.pending);
   return { spent, left: creditsLess(cap, spent) };
 }

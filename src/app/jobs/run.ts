@@ -7,14 +7,14 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, creditsOrNull } from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsOrNull, ZERO } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { openRuns, requireAsWritten } from "../keep/store.ts";
-import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../own/refresh/work.ts";
+import type { Refreshing, RefreshOrder, RefreshReceipt } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import { againstBudget, type BudgetUse, monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
@@ -39,6 +39,8 @@ export interface JobTerms extends Connecting {
   /** Hears what a job did, before log and notice do. */
   readonly say?: (outcome: JobOutcome, context: Context) => void;
   readonly listen?: ((context: Context) => SessionEvents) | undefined;
+  /** What the jobs that were quoted before would take of a budget, by the budget. */
+  readonly ahead?: Map<string, Credits>;
 }
 
 export type JobOutcome =
@@ -54,14 +56,7 @@ export type JobOutcome =
     };
 
 /** `budgetLeft`: credits of the file's budget, where it has one. */
-export type Quoted = { readonly budgetLeft: number | null } & (
-  | {
-      readonly kind: "search";
-      readonly order: Order;
-      readonly quote: Awaited<ReturnType<typeof quote>>["quote"];
-    }
-  | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan }
-);
+export type Quoted = Awaited<ReturnType<typeof pricedIn>>;
 
 interface Work {
   readonly job: Job;
@@ -157,40 +152,43 @@ export async function quoteJob(
 ): Promise<Quoted> {
   if (job.problem !== undefined) throw job.problem;
 
+  const history = await historyOf(outside, keyOf(file, job.name));
   const context = contextOf(job, file, outside);
-  const work: Work = {
-    job,
-    file,
-    terms,
-    context,
-    history: await historyOf(outside, keyOf(file, job.name)),
-    warnings: [],
-  };
+  const work: Work = { job, file, terms, context, history, warnings: [] };
 
-  const priced = (session: Session) =>
-    underBudget(work, session, (budgetLeft) => pricedIn(work, session, budgetLeft), true);
+  const priced = async (session: Session): Promise<Quoted> => {
+    const held = await budgetAt(work, session);
+    if (held === undefined) return await pricedIn(work, session, undefined);
+
+    const { budget, turn } = held;
+    const { of } = turn.near;
+    const before = terms.ahead?.get(of) ?? ZERO;
+    const quoted = await againstBudget({ ...budget, ahead: before }, turn, context, (left) =>
+      pricedIn(work, session, left),
+    );
+    terms.ahead?.set(of, credits(before + quoted.most));
+    return quoted;
+  };
   return await atService(work, priced).catch((error: unknown) => {
     throw failureOf(error).inWordsOf(inKeys(job.command));
   });
 }
 
-async function pricedIn(
-  work: Work,
-  session: Session,
-  budgetLeft: Credits | undefined,
-): Promise<Quoted> {
+async function pricedIn(work: Work, session: Session, budgetLeft: Credits | undefined) {
   const { context, job, terms } = work;
   const events = eventsOf(context);
+  const left = creditsOrNull(budgetLeft);
+
   if (job.command === "refresh") {
     const named = await refreshOrder(work);
     const order = { ...named, terms: { ...named.terms, budgetLeft } };
     const plan = await terms.lists.planRefresh(order, session, context, events);
-    return { kind: "refresh", order, plan, budgetLeft: creditsOrNull(budgetLeft) };
+    return { kind: "refresh", order, plan, most: plan.most, budgetLeft: left } as const;
   }
 
   const order = { ...(await searchOrder(work)), budgetLeft };
-  const priced = await quote(order, worldOf(session, context), events);
-  return { kind: "search", order, quote: priced.quote, budgetLeft: creditsOrNull(budgetLeft) };
+  const { quote: priced } = await quote(order, worldOf(session, context), events);
+  return { kind: "search", order, quote: priced, most: priced.credits, budgetLeft: left } as const;
 }
 
 async function purchase(work: Work, session: Session): Promise<JobOutcome> {
@@ -370,18 +368,21 @@ async function lockJob(name: string, key: string, context: Context): Promise<Loc
   }
 }
 
-/**
- * Under a budget one job at a time counts and buys.
- * @param isQuote nothing is bought: it is counted and waited for nobody
- */
+/** Under a budget one job at a time counts and buys. */
 async function underBudget<T>(
-  { job, file, context, warnings }: Work,
+  work: Work,
   session: Session,
-  work: (left: Credits | undefined) => Promise<T>,
-  isQuote = false,
+  buys: (left: Credits | undefined) => Promise<T>,
 ): Promise<T> {
+  const held = await budgetAt(work, session);
+  if (held === undefined) return await buys(undefined);
+  return await withinBudget(held.budget, held.turn, work.context, buys);
+}
+
+/** The budget of a job where it buys; undefined: it has none. */
+async function budgetAt({ job, file, context, warnings }: Work, session: Session) {
   const cap = file.budget;
-  if (cap === undefined) return await work(undefined);
+  if (cap === undefined) return undefined;
 
   const keyMode =
     session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
@@ -404,8 +405,8 @@ async function underBudget<T>(
       tell: ({ spent }: BudgetUse) => void warnings.push(nearing("budget", spent, cap)),
     },
   };
-  const budget = monthlyBudget(cap, { serviceId: session.serviceId, keyMode }, context.now());
-  return await (isQuote ? againstBudget : withinBudget)(budget, turn, context, work);
+  const till = { serviceId: session.serviceId, keyMode };
+  return { turn, budget: monthlyBudget(cap, till, context.now()) };
 }
 
 function endedOf(outcome: JobOutcome): Ended {

@@ -12,7 +12,7 @@ import {
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, type Sentence, say, theirs } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { hasOutlivedKey, type RunState, riskOf, type Unit } from "../runs/journal.ts";
+import { hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
 import type { Flight } from "./flight.ts";
 
 export interface BudgetOptions {
@@ -71,7 +71,8 @@ export class Budget {
 
   /** By how much asking again for a page raises what the run may cost. */
   riskOf(unit: Unit): Credits {
-    return riskOf(this.#run.books, unit, this.isPromised(unit));
+    const { key: page, hold } = unit.intent;
+    return this.#run.books.riskOf({ page, hold, promised: this.isPromised(unit) });
   }
 
   /** What the cap leaves, once pages of an earlier session were asked for again. */

@@ -30,8 +30,6 @@ import type { Progress } from "./world.ts";
 
 /** Room on the disk beyond the pages in flight: plan, journal, receipt. */
 const DISK_RESERVE = 512 * 1024;
-/** How long it is believed what room there is, where little was written meanwhile. */
-const DISK_LOOK_MS = 1_000;
 
 export interface BuyerOptions
   extends BudgetOptions,
@@ -83,7 +81,6 @@ export class Buyer {
   readonly #ready: Ready[] = [];
   /** Whether what earlier sessions bought was handed on, as far as it could be. */
   #isLive = false;
-  #disk: { readonly free: number; readonly at: number; readonly written: number } | undefined;
 
   constructor(options: BuyerOptions) {
     const { run, source, interrupted } = options;
@@ -209,7 +206,7 @@ export class Buyer {
   async #feed(): Promise<void> {
     while (!this.#flight.stopped) {
       const changes = this.#flight.changes;
-      await this.#lookOnce();
+      await this.#look();
       const why = await this.#prepare();
       const first = this.#ready[0];
 
@@ -231,9 +228,11 @@ export class Buyer {
     return this.#options.run.state.books.isUnseen && !this.#isBlind;
   }
 
-  async #lookOnce(): Promise<void> {
-    if (!this.#isInDoubt || this.#flight.count("flying", "keeping", "doubt") > 0) return;
-    this.#isBlind = !(await this.#reading.take("belief"));
+  /** Of a balance that is late the first reading shows nothing: the next one is after a rest. */
+  async #look(): Promise<void> {
+    if (this.#flight.count("flying", "keeping", "doubt") > 0) return;
+    while (this.#isInDoubt && !this.#flight.stopped)
+      this.#isBlind = !(await this.#reading.take("belief"));
   }
 
   /** Where room is lacking, a reading may show that what is in doubt was free. */
@@ -438,18 +437,9 @@ export class Buyer {
    * @throws CliError where what is asked for might not fit on the disk
    */
   async #requireDisk(): Promise<void> {
-    const { run, now } = this.#options;
-    const { written, rowBytes } = this.#settlement;
-    const disk = this.#disk;
-    const since = disk === undefined ? 0 : 2 * (written - disk.written);
-    const stale = disk === undefined || now() - disk.at >= DISK_LOOK_MS || since > disk.free / 8;
-    if (stale) {
-      const free = (await freeBytes(run.path)) ?? Infinity;
-      this.#disk = { free, at: now(), written };
-    }
-
-    const free = stale ? (this.#disk?.free ?? 0) : disk.free - since;
-    if (free <= this.#flight.rowsAsked * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
+    const { path } = this.#options.run;
+    const needed = this.#flight.rowsAsked * this.#settlement.rowBytes * 1.5 + DISK_RESERVE;
+    if (((await freeBytes(path)) ?? Infinity) <= needed) throw diskFull(path);
   }
 }
 

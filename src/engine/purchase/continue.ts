@@ -1,6 +1,6 @@
 // Tested by test/cli/resume.test.ts.
 
-import { creditsText, priceOf } from "../../shared/contract/money.ts";
+import { creditsLess, creditsText, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { option, say, usageError } from "../../shared/errors.ts";
 import { sha256Of } from "../output/paths.ts";
@@ -139,12 +139,18 @@ async function mayReplace({ id, plan }: Run, { options, deps }: Trade): Promise<
   return overwrite || isOwn;
 }
 
-function continuing({ id }: Run, { rows, kept, credits, bound }: Quote, isNamed: boolean): string {
+function continuing({ id }: Run, quote: Quote, isNamed: boolean): string {
+  const { rows, kept, credits, bound, floor, unitPrice } = quote;
   const rest = rows - kept;
+
   const within =
     bound === "limit" ? ` within --limit ${rows}` : bound === "cap" ? " within --max-credits" : "";
+  const spare = creditsLess(floor, unitPrice);
+  const more = spare > 0n ? `, and up to ${creditsText(spare)} for an answer without rows` : "";
   const toBuy =
-    rest > 0 ? `${grouped(rest)} to buy for ${creditsText(credits)}` : `nothing to buy${within}`;
+    rest > 0
+      ? `${grouped(rest)} to buy for ${creditsText(credits)}${more}`
+      : `nothing to buy${within}`;
   const stock = kept === 1 ? "1 row is" : `${grouped(kept)} rows are`;
   return (
     `continuing run ${id}: ${stock} paid for and not bought again, ` +

@@ -8,6 +8,7 @@ import {
   creditsText,
   formatCreditsGrouped,
   priceOf,
+  roomFor,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
@@ -43,6 +44,7 @@ interface Priced {
   readonly apart?: number | undefined;
   readonly parcel?: number | undefined;
   readonly unitPrice: Credits;
+  readonly floor: Credits;
 }
 
 /**
@@ -51,14 +53,14 @@ interface Priced {
  */
 export function raiseFor(
   receipt: Receipt,
-  { apart, parcel, unitPrice }: Priced,
+  { apart, parcel, unitPrice, floor }: Priced,
   more: number,
   limit?: number,
 ) {
   if (apart !== undefined)
     return { withOwned: true, maxCredits: priceOf(apart, unitPrice, parcel) };
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
-  const rest = priceOf(more, creditsOf(receipt.unit_cost), parcel);
+  const rest = roomFor(more, creditsOf(receipt.unit_cost), parcel, floor);
   return { limit, maxCredits: credits(spent + rest) };
 }
 
@@ -75,6 +77,7 @@ export const chargedForError = (
   const evidence = [own > 0n ? "its own words" : [], isSeen && amount > own ? "the balance" : []]
     .flat()
     .join(" and ");
+
   // Others may have moved the balance meanwhile.
   const cost =
     `${amount > own ? "may have cost" : "cost"} ` +

@@ -36,6 +36,10 @@ export interface FreeBalance {
   beside(balance: Credits, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
 }
 
+/** Those of settled ones are counted in the run. */
+const rowsOf = (units: readonly Unit[]): number =>
+  units.reduce((sum, { intent, settled }) => sum + (settled ? 0 : intent.perPage), 0);
+
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
 
 /**
@@ -128,8 +132,12 @@ export class Flight {
     return this.#units.size === 0;
   }
 
+  #in(phases: readonly Phase[]): Flown[] {
+    return [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
+  }
+
   count(...phases: readonly Phase[]): number {
-    return [...this.#units.values()].filter(({ phase }) => phases.includes(phase)).length;
+    return this.#in(phases).length;
   }
 
   /** Whether one is asked for again whose reply was lost: alone, so that the balance tells. */
@@ -138,16 +146,12 @@ export class Flight {
   }
 
   held(...phases: readonly Phase[]): Credits {
-    const units = [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
-    return sumOfCredits(units.map(({ hold }) => hold));
+    return sumOfCredits(this.#in(phases).map(({ hold }) => hold));
   }
 
   /** Rows that may still come: those that were settled are counted in the run. */
   get rowsAsked(): number {
-    let rows = 0;
-    for (const { unit } of this.#units.values())
-      rows += unit.settled === undefined ? unit.intent.perPage : 0;
-    return rows;
+    return rowsOf([...this.#units.values()].map(({ unit }) => unit));
   }
 
   /**
@@ -163,8 +167,7 @@ export class Flight {
   }
 
   get isBeyondFirst(): boolean {
-    for (const { unit } of this.#units.values()) if (unit.intent.offset > 0) return true;
-    return false;
+    return [...this.#units.values()].some(({ unit }) => unit.intent.offset > 0);
   }
 
   /** Whether anything before this unit in the output is in flight or waits for its turn. */
@@ -203,7 +206,6 @@ export class Flight {
 
   /** Rows that no other page is asked for: their own reply may still bring them. */
   get rowsWaiting(): number {
-    const waiting = [...this.#pending, ...this.#shelved];
-    return waiting.reduce((sum, { intent }) => sum + intent.perPage, 0);
+    return rowsOf([...this.#pending, ...this.#shelved]);
   }
 }

@@ -38,14 +38,22 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     const narrowed = await narrowing(run, quote, owned, ownership);
     if (narrowed?.shortfall === null) await owned?.writeOwned(distinct, deps.now);
 
-    const whole = { run, quote, distinct, outcome, sink, narrowed, again: owned?.paidAgain() };
+    const whole = {
+      run,
+      quote: { ...quote, floor: run.state.books.floor },
+      distinct,
+      outcome,
+      sink,
+      narrowed,
+      again: owned?.paidAgain(),
+    };
     const { receipt, misses, failure } = await deliver(whole, options, isContinued, deps);
 
     written = undefined;
     await store.finish(run, deps.now(), failure?.message);
     await run.close();
 
-    return { receipt, quote, run: run.id, balance: outcome.balance, misses, failure };
+    return { receipt, quote: whole.quote, run: run.id, balance: outcome.balance, misses, failure };
   } catch (error) {
     await written?.abort().catch(() => undefined);
     throw await leaveSession(run, error, trade);

@@ -15,7 +15,7 @@ import { CliError, clauses, option, say, usageError } from "../../shared/errors.
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { hasOutlivedKey, KEY_LIFE_MS, pendingUnits, riskOf } from "../runs/journal.ts";
+import { hasOutlivedKey, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import {
   companiesIn,
   type Matches,
@@ -230,7 +230,7 @@ export const isPriceKnown = (target: Target, { costs }: AccountView): boolean =>
 
 type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
-const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };
+const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO, floor: ZERO };
 
 /**
  * Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too.
@@ -250,19 +250,19 @@ export function spentOf(
 ): Spent {
   if (run === undefined) return NOTHING;
 
-  const { rows, owned, settled } = run.state;
+  const { rows, settled } = run.state;
   const books = run.state.books.begun(account.balance);
-  const paid = BigInt(rows - owned);
-  const price = paid === 0n ? undefined : credits((settled + paid - 1n) / paid);
+  const { floor, price } = books;
   const isKept = keepsKeys(account, run.plan.dataset_version) && books.keepsKeys;
   const lost = pendingUnits(run.state).map((unit) => {
     const { intent } = unit;
     const promised = isKept && !hasOutlivedKey(unit, deps.now());
-    return { intent, again: riskOf(books, unit, promised) };
+    return { intent, again: books.riskOf({ page: intent.key, hold: intent.hold, promised }) };
   });
   // What asking again under a promised key takes is spoken for by the reply that was lost.
   const spokenFor = sumOfCredits(lost.map(({ intent, again }) => intent.hold - again));
-  return { rows, settled, uncertain: credits(books.atMost - settled - spokenFor), lost, price };
+  const uncertain = credits(books.atMost - settled - spokenFor);
+  return { rows, settled, uncertain, lost, price, floor };
 }
 
 /** What a row of it costs, and why that is a guess where nobody told. */

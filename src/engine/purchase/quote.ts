@@ -4,6 +4,7 @@ import {
   affordableRows,
   type Credits,
   credits,
+  creditsLess,
   creditsOrNull,
   creditsText,
   creditsToNumber,
@@ -12,6 +13,7 @@ import {
   maxCredits as maxOf,
   minCredits,
   priceOf,
+  roomFor,
   sumOfCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
@@ -77,6 +79,8 @@ export interface Quote {
    * be for it, because that counts from the run's beginning.
    */
   readonly total: Credits;
+  /** The dearest answer of its run that brought no rows. */
+  readonly floor: Credits;
   readonly settled: Credits;
   readonly balance: Credits | undefined;
   readonly balanceAfter: Credits | undefined;
@@ -142,6 +146,7 @@ export interface QuoteInput extends Matches, Pick<Quote, "assumed" | "parcel" | 
    * cost is uncertain, as it will be once the run goes on.
    */
   readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & {
+    readonly floor: Credits;
     /** `again`: by how much asking again for it raises what the run may cost. */
     readonly lost?: readonly (Pick<Unit, "intent"> & { readonly again: Credits })[];
   };
@@ -188,7 +193,8 @@ export function makeQuote(input: QuoteInput): Quote {
     priceRead: input.priceRead,
     assumed: input.assumed,
     credits: cost,
-    total: credits(spent.settled + spent.uncertain + cost),
+    total: credits(spent.settled + spent.uncertain + roomFor(toBuy, price, parcel, spent.floor)),
+    floor: spent.floor,
     settled: spent.settled,
     balance,
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
@@ -261,6 +267,7 @@ function rowsLeft(
 ): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
   const shelved = (spent.lost ?? []).filter(({ intent }) => intent.hold > rest);
+
   // Their reply may come at no further charge; while they wait for it that counts.
   const waiting = sumOfCredits(shelved.map(({ intent, again }) => intent.hold - again));
   const lost = shelved.reduce(
@@ -270,7 +277,8 @@ function rowsLeft(
   const isOne =
     target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
-  return Math.min(affordableRows(credits(rest - waiting), price, parcel), behind);
+  const spare = creditsLess(spent.floor, price);
+  return Math.min(affordableRows(credits(rest - waiting - spare), price, parcel), behind);
 }
 
 /** @throws CliError exit 2 for a limit within rows that are sold together: all of them are paid */

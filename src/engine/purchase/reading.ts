@@ -33,6 +33,8 @@ interface ReadingParts {
   readonly budget: Budget;
 }
 
+const ALWAYS = (): boolean => true;
+
 /** What the balance is read for, and when it is worth it: nothing else asks for it in a run. */
 const NEEDS = {
   /** Room is lacking, or an answer ends the run: what is in doubt may have been free. */
@@ -40,11 +42,11 @@ const NEEDS = {
   /** A promise, a guess, or what was free is held against it before anything else goes out. */
   belief: ({ isUnseen }: Books): boolean => isUnseen,
   /** A page was lost twice under a key that is promised to be known. */
-  promise: (): boolean => true,
+  promise: ALWAYS,
   /** Neither account nor answer told what a row costs. */
-  price: (): boolean => true,
+  price: ALWAYS,
   /** The balance may be used up, or others topped it up. */
-  funds: (): boolean => true,
+  funds: ALWAYS,
   /** Everything is bought, or nothing more is. */
   end: (books: Books): boolean => !books.isRead || NEEDS.room(books),
 };

@@ -7,7 +7,7 @@ import {
   creditsText,
   creditsToNumber,
   formatCreditsGrouped,
-  priceOf,
+  roomFor,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { command, option, type Raise, Said, type Sentence, say } from "../../shared/errors.ts";
@@ -195,7 +195,7 @@ function lookedAt(input: ReceiptInput) {
     spent: run.state.spent,
     /** What it cost with so many rows more: as much as a cap has to be for them. */
     capFor: (rows: number): Credits =>
-      credits(run.state.spent + priceOf(rows, outcome.price, quote.parcel)),
+      credits(run.state.spent + roomFor(rows, outcome.price, quote.parcel, quote.floor)),
     /** Rows that were told of, or counted, and did not come. */
     fewer: Math.max(outcome.missing.rows, isCounted ? quote.rows - placesIn(run) : 0),
     came: `${grouped(run.state.rows)} of ${counted(quote.rows, "row")} came`,

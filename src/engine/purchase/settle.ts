@@ -66,7 +66,6 @@ export class Settlement {
   hasLooked = false;
   #movedTo: string | undefined;
   rowBytes = 1_200;
-  written = 0;
   readonly #said = new Set<string>();
 
   constructor(options: SettlementOptions, parts: SettlementParts) {
@@ -191,12 +190,12 @@ export class Settlement {
     { isCut, meta: { creditsUsed } }: PageReply,
   ): number {
     if (isSound) return 0;
-    const { budget } = this.#parts;
-    const most = Math.max(0, Math.min(intent.perPage, intent.most ?? Infinity) - length - withheld);
-    const isTold = creditsUsed !== undefined && creditsUsed > 0n && budget.price > 0n;
-    const charged = isTold ? Math.round(Number(creditsUsed) / Number(budget.price)) : 0;
-    const found = isCut || broken.length === 0 ? (charged > 0 ? 1 : most) : broken.length;
-    return Math.min(most, Math.max(found, charged - length - withheld));
+    const most = Math.max(0, (intent.most ?? intent.perPage) - length - withheld);
+    if (creditsUsed === undefined || creditsUsed <= 0n)
+      return isCut || broken.length === 0 ? most : Math.min(most, broken.length);
+
+    const charged = Math.round(Number(creditsUsed) / Number(this.#parts.budget.price));
+    return Math.min(most, Math.max(1, broken.length, charged - length - withheld));
   }
 
   /**
@@ -211,7 +210,6 @@ export class Settlement {
         "a reply is not in UTF-8 and does not say in what: letters in it cannot be read",
       );
 
-    this.written += body.length;
     if (page.length > 0) this.rowBytes = Math.max(this.rowBytes, body.length / page.length);
     if (problem === undefined) repeats.see(flown.unit, page);
 

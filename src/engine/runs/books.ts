@@ -242,15 +242,12 @@ export class Books {
 
   /** What of the doubt an answer is still to tell: of who is under way, or asked for again. */
   get underWay(): Credits {
-    const awaited = this.#doubts().filter(([one]) => this.#isAwaited(one));
-    return sumOfCredits(awaited.map(([, amount]) => amount));
+    return this.#doubtIn((one) => this.#isAwaited(one));
   }
 
   /** What of the doubt rows came for, in answers that do not say what they cost. */
   get measured(): Credits {
-    return sumOfCredits(
-      this.#doubts().flatMap(([one, amount]) => (isMeasured(one) ? [amount] : [])),
-    );
+    return this.#doubtIn(isMeasured);
   }
 
   /** What of the doubt of the open epoch no answer is to tell any more: a reading may. */
@@ -282,6 +279,11 @@ export class Books {
     return this.#price > 0n ? this.#price : undefined;
   }
 
+  /** The dearest answer that was seen to bring no rows: no call is held at less. */
+  get floor(): Credits {
+    return this.#floor;
+  }
+
   /** When the balance was last read, and asked for: epoch milliseconds. */
   get lastRead(): { readonly at: number; readonly askedAt: number } {
     return this.#start ?? { at: 0, askedAt: 0 };
@@ -308,9 +310,10 @@ export class Books {
     const witness = this.#witness();
     const isOpen = (one: Attempt): boolean =>
       one.endedAt >= witness && !this.#isBelieved(one) && this.#slack([one]) > 0n;
+    const isUnread = this.unread > 0n;
     return (
-      (this.unread > 0n &&
-        (this.#isLate || [...this.#unsure].some((one) => !isFlying(one) && isOpen(one)))) ||
+      (this.#isLate && (isUnread || this.isUnseen)) ||
+      (isUnread && [...this.#unsure].some((one) => !isFlying(one) && isOpen(one))) ||
       this.#open.some((one) => this.#isAskedAgain(one))
     );
   }
@@ -332,7 +335,7 @@ export class Books {
 
   /** What an attempt may have cost beyond what is told of it. */
   doubtOf(attempt: number | undefined): Credits {
-    return this.#doubts().find(([{ sent }]) => sent.n === attempt)?.[1] ?? ZERO;
+    return this.#doubtIn(({ sent }) => sent.n === attempt);
   }
 
   /** How many attempts of a page were lost. */
@@ -368,14 +371,17 @@ export class Books {
   }
 
   /**
-   * What was both sent and settled since then, and what may
-   * have been spent at all. @param until epoch milliseconds
+   * What was both sent and settled since then, and what may have gone from
+   * the balance at all: what no reading showed yet may go later. @param until epoch milliseconds
    */
   spentSince(
     { at, askedAt }: Books["lastRead"],
     until = Infinity,
   ): { readonly settled: Credits; readonly most: Credits } {
-    const recent = [...this.#attempts.values()].filter((one) => isFlying(one) || one.at >= askedAt);
+    const unseen = new Set(this.#open);
+    const recent = [...this.#attempts.values()].filter(
+      (one) => unseen.has(one) || one.at >= askedAt,
+    );
     const within = recent.filter(
       (one) => !isFlying(one) && (one.sent.at ?? 0) >= at && one.at <= until,
     );
@@ -748,6 +754,10 @@ export class Books {
       });
     });
     return [...closed, ...open].filter(([, amount]) => amount > 0n);
+  }
+
+  #doubtIn(isMeant: (one: Attempt) => boolean): Credits {
+    return sumOfCredits(this.#doubts().flatMap(([one, amount]) => (isMeant(one) ? amount : [])));
   }
 
   #slack(attempts: Iterable<Attempt>): Credits {

@@ -304,10 +304,13 @@ function send(
   state.books.note({ t: "sent", n: unit.attempt, ...facts });
 }
 
-const begunWith = ({ at, balance, beside, own, read }: SessionRecord): Quiet[] =>
-  balance === undefined
-    ? []
-    : [{ t: "quiet", balance, begins: true, beside, own, ...(read ?? { at }) }];
+function begin(
+  { books }: RunState,
+  { at, balance, beside, own, read = { askedAt: at, at } }: SessionRecord,
+) {
+  if (balance !== undefined)
+    books.note({ t: "quiet", balance, begins: true, beside, own, ...read });
+}
 
 function end(
   { books }: RunState,
@@ -358,7 +361,7 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       state.job = record.job ?? state.job;
       // Of what a process before this one asked for no answer comes any more, balance or not.
       for (const unit of pendingUnits(state)) end(state, unit, record.at, { t: "lost" });
-      for (const reading of begunWith(record)) state.books.note(reading);
+      begin(state, record);
       if (record.budget !== undefined && !state.budgets.includes(record.budget))
         state.budgets.push(record.budget);
       state.done = undefined;
@@ -454,11 +457,6 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
 
 /** An answer that broke at the service's end, where no contract says that it is free. */
 export const isFault = (status: number): boolean => status >= 500 || status < 300;
-
-/** By how much asking again for a page raises what the run may cost. */
-export function riskOf(books: Books, { intent }: Unit, promised: boolean): Credits {
-  return books.riskOf({ page: intent.key, hold: intent.hold, promised });
-}
 
 /** A key is good for 24 hours (docs/reference/contract.md, "Idempotency"). */
 export const KEY_LIFE_MS = 23 * 3_600_000;

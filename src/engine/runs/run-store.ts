@@ -158,7 +158,7 @@ export class RunStore {
 
   /** Whether {@link rewrite} would change its journal. */
   has(id: string, forgetting: Forgetting): boolean {
-    return rewritten(join(this.#path(id), "journal.ndjson"), forgetting) !== undefined;
+    return rewritten(journalOf(this.#path(id)), forgetting) !== undefined;
   }
 
   /** The caller's table that a run keeps. @throws ENOENT where it keeps none */
@@ -308,7 +308,7 @@ export class RunStore {
       await removeDrafts(path);
       if (receipt !== undefined)
         await this.#disk.replaceFile(join(path, "receipt.json"), jsonText(receipt), "receipt");
-      const journal = join(path, "journal.ndjson");
+      const journal = journalOf(path);
       const after = forgetting && rewritten(journal, forgetting);
       if (after !== undefined) await this.#disk.replaceFile(journal, after, "forget");
     });

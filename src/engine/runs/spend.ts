@@ -128,19 +128,12 @@ export async function spentBeside(
   return { beside: beside || undefined, own: creditsLess(most, beside) || undefined };
 }
 
-/**
- * What was charged or may have been, and what they may be spending now.
- * @param since epoch milliseconds
- */
-export async function spentBy(
-  folder: string,
-  isMeant: (plan: Plan, path: string) => boolean,
-  since = 0,
-): Promise<Credits> {
+/** What was charged or may have been, and what they may be spending now. */
+export async function spentBy(folder: string, isMeant: (plan: Plan) => boolean): Promise<Credits> {
   let sum: Credits = ZERO;
-  for await (const { path, plan } of runsOf(folder, since)) {
-    if (!isMeant(plan, path)) continue;
-    const { spend } = spendOf(path, plan, since);
+  for await (const { path, plan } of runsOf(folder)) {
+    if (!isMeant(plan)) continue;
+    const { spend } = spendOf(path, plan, 0);
     sum = credits(sum + spend.pending + netOf([spend]));
   }
   return sum;

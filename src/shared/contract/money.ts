@@ -28,6 +28,13 @@ export const creditsLess = (amount: Credits, by: bigint): Credits =>
 export const priceOf = (rows: number, unit: Credits, parcel = 1): Credits =>
   credits(unit * BigInt(Math.ceil(rows / parcel)));
 
+/**
+ * What a cap has to leave for so many rows: no call goes out that has
+ * no room for an answer without rows. @param floor the dearest of those that was seen
+ */
+export const roomFor = (rows: number, unit: Credits, parcel: number | undefined, floor: Credits) =>
+  credits(rows < 1 ? 0n : priceOf(rows, unit, parcel) + creditsLess(floor, unit));
+
 export const minCredits = (a: Credits, b: Credits): Credits => (a < b ? a : b);
 export const maxCredits = (a: Credits, b: Credits): Credits => (a > b ? a : b);
 

@@ -54,6 +54,7 @@ export async function runJobs(
   const documents: object[] = [];
   const failures: Failed[] = [];
   const told: (Promise<void> | undefined)[] = [];
+  const asked = { ...options, ahead: new Map() };
   for (const job of chosen) {
     if (context.interrupted.aborted) break;
     const {
@@ -61,7 +62,7 @@ export async function runJobs(
       failure,
       told: pings,
     } = await (options.dryRun === true
-      ? tryQuote(job, file, options, context)
+      ? tryQuote(job, file, asked, context)
       : run(job, file, options, context));
     documents.push(document);
     told.push(pings);

@@ -887,7 +887,10 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       return [Number(settled) / 1e6, Number(most) / 1e6];
     };
 
-    expect(since(at(sent(1), 50), at(told(1, 20), 89))).toEqual([0, 0]);
+    expect(since(quiet(100), at(sent(1), 50), at(told(1, 20), 89), quiet(80))).toEqual([0, 0]);
+    // What its own reading did not show goes from the balance later: it blames nobody else.
+    expect(since(quiet(100), at(sent(1), 50), at(told(1, 20), 89), quiet(100))).toEqual([0, 20]);
+    expect(since(at(sent(1), 50), at(told(1, 20), 89))).toEqual([0, 20]);
     expect(since(at(sent(1), 50), at(told(1, 20), 90))).toEqual([0, 20]);
     expect(since(at(sent(1), 100), at(told(1, 20), 101))).toEqual([20, 20]);
     expect(since(at(sent(1), 100), at(lost(1), 101))).toEqual([0, 20]);
