@@ -6,6 +6,37 @@ const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' || compa
   WHEN company_domain IS NOT NULL THEN 'domain ' || company_domain
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
 
+/** A link key, and companies that have it: the first wins, and of each the first by id. */
+const STEPS = [
+  [
+    "link_key",
+    `'address ' || address AS key, min(seq) AS seq FROM keyed_companies
+      WHERE address IS NOT NULL GROUP BY 1`,
+  ],
+  [
+    `CASE WHEN starts_with(link_key, 'address ') AND NOT contains(link_key, '/')
+      THEN link_key END`,
+    `'address ' || slug AS key, min(seq) AS seq FROM keyed_companies
+      WHERE slug IS NOT NULL GROUP BY 1`,
+  ],
+  [
+    `CASE WHEN starts_with(link_key, 'address ') AND contains(link_key, '/')
+      THEN 'address ' || slug_of(link_key) END`,
+    `'address ' || address AS key, min(seq) AS seq FROM keyed_companies
+      WHERE address IS NOT NULL AND NOT contains(address, '/') GROUP BY 1`,
+  ],
+  [
+    "link_key",
+    `'domain ' || domain_key AS key, min(seq) AS seq FROM keyed_companies
+      WHERE domain_key IS NOT NULL GROUP BY 1`,
+  ],
+  [
+    "link_key",
+    `'name ' || name_key AS key, min(seq) AS seq FROM keyed_companies
+      WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1`,
+  ],
+];
+
 /**
  * `keyed_companies`: in the order of ids, with what each is found by.
  * `company_of`: of each link key the company, what a record lacks of it, and the key that
@@ -13,7 +44,6 @@ const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' || compa
  * `employed`: by the rows of this, people who name a company. `linked_people`: everybody,
  * completed.
  */
-// By address, slug, domain, a name that only one has; the first by id wins.
 export async function linkCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run(`CREATE TABLE keyed_companies AS
 SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(name) AS name_key, domain_form(domain) AS domain_key,
@@ -23,38 +53,7 @@ FROM (SELECT *, address_form(company_network_url) AS address FROM staged_compani
     SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people;
     CREATE TABLE links (link_key VARCHAR, seq UINTEGER)`);
 
-  /** A link key, and companies that have it. */
-  const steps = [
-    [
-      "link_key",
-      `'address ' || address AS key, min(seq) AS seq FROM keyed_companies
-        WHERE address IS NOT NULL GROUP BY 1`,
-    ],
-    [
-      `CASE WHEN starts_with(link_key, 'address ') AND NOT contains(link_key, '/')
-        THEN link_key END`,
-      `'address ' || slug AS key, min(seq) AS seq FROM keyed_companies
-        WHERE slug IS NOT NULL GROUP BY 1`,
-    ],
-    [
-      `CASE WHEN starts_with(link_key, 'address ') AND contains(link_key, '/')
-        THEN 'address ' || slug_of(link_key) END`,
-      `'address ' || address AS key, min(seq) AS seq FROM keyed_companies
-        WHERE address IS NOT NULL AND NOT contains(address, '/') GROUP BY 1`,
-    ],
-    [
-      "link_key",
-      `'domain ' || domain_key AS key, min(seq) AS seq FROM keyed_companies
-        WHERE domain_key IS NOT NULL GROUP BY 1`,
-    ],
-    [
-      "link_key",
-      `'name ' || name_key AS key, min(seq) AS seq FROM keyed_companies
-        WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1`,
-    ],
-  ];
-
-  for (const [key, companies] of steps)
+  for (const [key, companies] of STEPS)
     await connection.run(`INSERT INTO links SELECT * FROM (SELECT l.link_key, c.seq
       FROM (SELECT link_key, ${key} AS wanted FROM link_keys WHERE link_key IS NOT NULL) l
         JOIN (SELECT ${companies}) c ON c.key = l.wanted)
