@@ -18,8 +18,7 @@ export function directWire(origin: URL, connect?: () => Duplex): Wire {
   // TLS is a third of the cost of loading this. `require`: an import that stays one in the bundle
   // loads Node's loader of ES modules, a tenth of what a count costs.
   const http = require(secure ? "node:https" : "node:http") as typeof import("node:http");
-  // All that comes is read into one place, from where it is copied before there is more: a new
-  // place each time costs a third of a page's CPU, and megabytes of them lie about.
+  // All that comes is read into one place: of a new one each time megabytes lie about.
   const options = {
     keepAlive: true,
     timeout: IDLE_MS,
