@@ -456,6 +456,32 @@ describe("what goes out", () => {
   });
 });
 
+test("replies that come at once, piece by piece, are each whole", async () => {
+  const { url } = await peer((socket, received) => {
+    const letter = /GET \/(\w)/.exec(received)?.[1] ?? "";
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${8 * 70_000}\r\n\r\n`);
+    const next = (left: number): void => {
+      if (left > 0) socket.write(letter.repeat(70_000), () => setImmediate(next, left - 1));
+    };
+    next(8);
+  });
+  const wire = directWire(url);
+  open.push(wire);
+  const letters = [..."abcd"];
+  const replies = await Promise.all(
+    letters.map((letter) =>
+      exchange(
+        wire,
+        { method: "GET", path: `/${letter}`, headers: {}, paid: true },
+        { name: "it", timeouts: TIMEOUTS, now: Date.now },
+      ),
+    ),
+  );
+  const texts = replies.map(({ body }) => body.toString());
+  expect(texts.map((text) => [...new Set(text)].join(""))).toEqual(letters);
+  expect(texts.map(({ length }) => length)).toEqual(letters.map(() => 8 * 70_000));
+});
+
 test("a body in one buffer, whatever pieces it came in", async () => {
   const text = "0123456789".repeat(30_000);
   const { url } = await peer((socket) =>

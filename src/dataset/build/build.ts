@@ -24,7 +24,7 @@ import {
 } from "../layout.ts";
 import { noteLeftOut, readHiddenPeople, removeSuppressed, suppressionDir } from "../suppression.ts";
 import { eachPiece, type PeopleDraft } from "./lines.ts";
-import { keyCompanies, linkCompanies } from "./link-companies.ts";
+import { linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import type { BuildOptions, BuildProgress } from "./options.ts";
 import { PEOPLE_A_ROUND, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
@@ -180,11 +180,16 @@ export async function inDuckDb<Result>(
 /** @returns what the source is called; undefined where nothing is to be made of it */
 export async function stageSource(
   source: BuildSource,
-  { connection, beside, scratch, resources }: Room,
+  room: Room,
   { onProgress, signal }: BuildOptions,
 ): Promise<string | undefined> {
-  if ((await source.bytes(connection)) > resources.memoryBytes)
-    await stageInFile(scratch, connection, beside);
+  const { beside, connection, resources, scratch } = room;
+  const bytes = await source.bytes(connection);
+  // With more an import takes as long. A file takes longer; some 2.5 M people are in memory.
+  const most = 1e9 + (bytes > 2e9 ? bytes / 8 : bytes);
+  const memory = Math.floor(Math.min(resources.memoryBytes, most));
+  await connection.run(`SET memory_limit = '${memory}B'`);
+  if (bytes > memory) await stageInFile(room);
   await addNormalForms(connection, beside);
   onProgress?.({ phase: "read", done: 0, total: 0 });
   const name = await source.stage(connection, scratch);
@@ -196,14 +201,10 @@ export async function stageSource(
  * Tables in memory are written out anew each time that they make room; those of a file once,
  * packed, which costs more than it saves where all fits.
  */
-async function stageInFile(
-  scratch: string,
-  ...connections: readonly DuckDBConnection[]
-): Promise<void> {
+async function stageInFile({ beside, connection, scratch }: Room): Promise<void> {
   const path = literal(join(scratch, "stage.duckdb"));
-  const [first] = connections;
-  await first?.run(`ATTACH ${path} AS stage (RECOVERY_MODE no_wal_writes)`);
-  for (const connection of connections) await connection.run("USE stage");
+  await connection.run(`ATTACH ${path} AS stage (RECOVERY_MODE no_wal_writes); USE stage`);
+  await beside.run("USE stage");
 }
 
 /**
@@ -216,21 +217,16 @@ async function withoutHidden(
   { datasetDir, suppression = suppressionDir(datasetDir) }: BuildOptions,
 ): Promise<() => Promise<void>> {
   const list = await readHiddenPeople(suppression);
-  if (list.isEmpty) return () => link(beside);
+  if (list.isEmpty) return () => linkCompanies(beside);
 
   // Whom it names is known with their companies only.
-  await link(connection);
+  await linkCompanies(connection);
   await removeSuppressed(connection, rows, list);
   // Of a version that is not published yet: until then the
   // one that is served counts as built without anybody.
   await noteLeftOut(datasetDir, version, list);
 
   return () => Promise.resolve();
-}
-
-export async function link(connection: DuckDBConnection): Promise<void> {
-  await keyCompanies(connection);
-  await linkCompanies(connection);
 }
 
 /** Headlines are long: their sort wants the room that records leave on the disk. */

@@ -4,14 +4,14 @@ import { normalForm } from "../../shared/contract/normalise.ts";
 import { addFunction } from "../duckdb.ts";
 
 /**
- * Characters of which the normal form is the lower case, also beside each
- * other, in every version of Unicode: ASCII, signs, letters of Latin, Greek,
- * Cyrillic, Hebrew, Arabic and Thai, kana, hangul, Chinese characters, emoji.
+ * Characters of which the normal form is the lower case (of a sharp s: two), also
+ * beside each other, in every version of Unicode: ASCII, signs, letters of Latin, Greek,
+ * Cyrillic, Hebrew, Arabic and Thai, kana, hangul, Chinese characters, symbols, emoji.
  */
 const PLAIN = [
-  "!-~\\x{a1}-\\x{a7}\\x{ab}\\x{b0}\\x{b7}\\x{bb}\\x{bf}-\\x{de}\\x{e0}-\\x{12f}\\x{141}-\\x{148}\\x{14a}-\\x{17e}",
+  "!-~\\x{a1}-\\x{a7}\\x{ab}\\x{b0}\\x{b7}\\x{bb}\\x{bf}-\\x{12f}\\x{141}-\\x{148}\\x{14a}-\\x{17e}",
   "\\x{388}-\\x{3c1}\\x{3c3}-\\x{3ce}\\x{400}-\\x{45f}\\x{5d0}-\\x{5ea}\\x{620}-\\x{64a}\\x{e01}-\\x{e30}",
-  "\\x{2012}-\\x{2016}\\x{2018}-\\x{2022}\\x{3041}-\\x{3096}\\x{30a1}-\\x{30fa}\\x{30fc}",
+  "\\x{2012}-\\x{2016}\\x{2018}-\\x{2022}\\x{2600}-\\x{27bf}\\x{3041}-\\x{3096}\\x{30a1}-\\x{30fa}\\x{30fc}",
   "\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{ac00}-\\x{d7a3}\\x{1f300}-\\x{1faff}",
 ].join("");
 
@@ -23,6 +23,8 @@ const LABEL = "[A-Za-z0-9_-]+";
 const TOP_LABEL = "[A-Za-z_-][A-Za-z0-9_-]+";
 const ADDRESS = `${BEFORE_HOST}${LABEL}[.]${TOP_LABEL}(/[A-Za-z0-9_.~-]+){1,2}/?`;
 const DOMAIN = `${BEFORE_HOST}${LABEL}([.]${LABEL})*[.]${TOP_LABEL}/?`;
+/** As most are written, and nothing is to be done: without a "--", of which "xn--" is one. */
+const PLAIN_DOMAIN = "[a-z0-9]+([.-][a-z0-9]+)*[.][a-z]{2,}";
 const bare = (text: string): string =>
   `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, ` +
   `-1) ELSE ${text} END), '^(https?://)?(www[.])*', '')`;
@@ -52,12 +54,15 @@ export async function addNormalForms(
   const macros = {
     normal_form:
       `WHEN regexp_full_match(x, '[${PLAIN}]+( [${PLAIN}]+)*') ` +
-      "THEN lower(x) ELSE js_normal_form(x)",
-    address_form: `WHEN contains(lower(x), 'xn--') THEN js_address_form(x) WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
+      "THEN CASE WHEN contains(x, 'ß') THEN replace(lower(x), 'ß', 'ss') ELSE lower(x) END " +
+      "ELSE js_normal_form(x)",
+    address_form: `WHEN contains(x, '--') AND contains(lower(x), 'xn--') THEN js_address_form(x)
+      WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
       WHEN regexp_full_match(x, '[A-Za-z0-9_-]+') THEN lower(x)
       WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*') THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,
     // Of "www.example" nothing with a dot is left.
-    domain_form: `WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?(www[.])+[^.]*') THEN js_domain_form(x)
+    domain_form: `WHEN regexp_full_match(x, '${PLAIN_DOMAIN}') AND NOT starts_with(x, 'www.') THEN x
+      WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?(www[.])+[^.]*') THEN js_domain_form(x)
       WHEN regexp_full_match(x, '${DOMAIN}') THEN ${bare("x")} ELSE js_domain_form(x)`,
     slug_of: "ELSE split_part(x, '/', -1)",
   };

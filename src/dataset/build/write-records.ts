@@ -1,11 +1,11 @@
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { isPlaced, type KeyIndex, type RowIndex } from "../columns.ts";
-import { scalar, toNumber } from "../duckdb.ts";
+import { toNumber } from "../duckdb.ts";
 import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
 import { keyLineSql } from "../embedded/key-blocks.ts";
 import { packedSql } from "../embedded/records.ts";
 import { eachPiece, type PeopleDraft } from "./lines.ts";
-import { employerSql } from "./link-companies.ts";
+import { addressKey, employerSql } from "./link-companies.ts";
 
 /**
  * Records or keys that say what the others are like: together more than what can be packed against.
@@ -14,29 +14,18 @@ export const SAMPLES = 400;
 
 const RECORD = packedSql(PERSON_FIELDS);
 
-/**
- * Slug first, the rest behind a character that it cannot hold: a bare slug is then a range of keys.
- */
-const addressKey = (slug: string, address: string): string =>
-  `${slug} || '/' || left(${address}, length(${address}) - length(${slug}))`;
-
-const COMPANY_KEYS: Readonly<Partial<Record<KeyIndex, string>>> = {
+const COMPANY_KEYS: Readonly<Record<string, string>> = {
   company_id: "id",
   company_domain: "domain_key",
   company_name: "name_key",
   company_address: addressKey("slug", "address"),
 };
 
-/** The people of a company without an address are found by its position, which wants the join. */
 const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: string]>> = {
   name: ["normal_form(name)", "staged_people"],
   headline: ["normal_form(headline)", "staged_people"],
   address: [addressKey("slug_of(address)", "address"), "staged_people"],
-  employer: [
-    "CASE WHEN company_address IS NULL THEN '/' || company ELSE " +
-      `${addressKey("slug_of(company_address)", "company_address")} END`,
-    "linked_people",
-  ],
+  employer: ["employer_key", "employed JOIN company_of ON company_of.rowid = link"],
 };
 
 export async function writeCompanies(writing: PeopleDraft): Promise<void> {
@@ -79,9 +68,8 @@ export async function writeRecords(
   const most = Math.ceil(people / rounds / RECORDS_A_BLOCK) * RECORDS_A_BLOCK;
   let rows = 0;
   for (let first = 0; first < people; first += most) {
-    const some =
-      "SELECT * FROM staged_people JOIN positions USING (place) " +
-      `WHERE rid >= ${first} AND rid < ${first + most}`;
+    const some = `SELECT * FROM staged_people JOIN positions USING (place)
+      WHERE rid >= ${first} AND rid < ${first + most}`;
     const records = `SELECT ${RECORD} FROM (${employerSql(`(${some})`)}) ORDER BY rid`;
 
     await eachPiece(writing, records, async (lines, isLast) => {
@@ -107,9 +95,7 @@ export async function writePeopleKeys(
 
     const order = new Uint32Array(isPlaced(index) ? people : 0);
     let next = 0;
-    const keys =
-      `SELECT key, rid FROM (SELECT ${key} AS key, ` +
-      `place FROM ${table}) JOIN positions USING (place)`;
+    const keys = `SELECT * FROM (SELECT ${key} AS key, * FROM ${table}) JOIN positions USING (place)`;
 
     await writeKeys(writing, index, keys, (rids) => {
       if (isPlaced(index)) order.set(rids, next);
@@ -125,12 +111,13 @@ async function samplesOf(
   table: string,
   number: string,
 ): Promise<string[]> {
-  const step = Math.max(
-    1,
-    Math.floor(toNumber(await scalar(connection, `SELECT count(*) FROM ${table}`)) / SAMPLES),
-  );
+  const reckoned = await connection.runAndReadAll(`SELECT count(*), max(${number}) FROM ${table}`);
+  const [rows = 0, last = 0] = (reckoned.getRowsJS()[0] ?? []).map(toNumber);
+  const step = Math.max(1, Math.floor(rows / SAMPLES));
+  // A list, so that the texts of no other row are read.
+  const numbers = Array.from({ length: Math.floor(last / step) + 1 }, (_, index) => index * step);
   const reader = await connection.runAndReadAll(
-    `SELECT ${text} FROM ${table} WHERE ${number} % ${step} = 0 ORDER BY ${number}`,
+    `SELECT ${text} FROM ${table} WHERE ${number} IN (${numbers.join(", ")}) ORDER BY ${number}`,
   );
   return reader.getRowsJS().map(([sample]) => String(sample ?? ""));
 }
@@ -141,14 +128,15 @@ async function writeKeys(
   writing: PeopleDraft,
   index: KeyIndex,
   keys: string,
-  onRids: (rids: readonly number[]) => void = () => undefined,
+  onRids?: (rids: readonly number[]) => void,
 ): Promise<void> {
-  const sorted =
-    `SELECT key, rid FROM (${keys}) ORDER BY key, ` + `rid LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
+  // Ranks are quicker to sort than texts.
+  const sorted = `SELECT key, rid FROM (${keys})
+    ORDER BY ${index === "employer" ? "employer_rank" : "key"}, rid LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
   const lines = `SELECT ${keyLineSql("key", "rid")} FROM (${sorted}) WHERE key IS NOT NULL`;
   await eachPiece(writing, lines, async (piece, isLast) => {
     const { rids, size } = await writing.writer.addKeys(index, piece, isLast);
-    onRids(rids);
+    onRids?.(rids);
     return size;
   });
 }

@@ -29,15 +29,17 @@ const SPACE = 32;
 const ZERO = 48;
 const NO_KEY: Buffer = Buffer.alloc(0);
 
-/** The part of a key that is stored as what it does not share: up to its slash. */
-function headOf(index: string, key: Buffer): Buffer {
-  const slash = isPlaced(index) ? -1 : key.indexOf(SLASH);
-  return slash < 0 ? key : key.subarray(0, slash + 1);
+/** How long the part of a key is that is stored as what it does not share: up to its slash. */
+function headOf(index: string, key: Buffer): number {
+  if (isPlaced(index)) return key.length;
+  let length = 0;
+  while (length < key.length && key[length++] !== SLASH);
+  return length;
 }
 
-function sharedBytes(a: Buffer, b: Buffer): number {
+function sharedBytes(a: Buffer, b: Buffer, most = a.length): number {
   let length = 0;
-  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  while (length < most && a[length] === b[length]) length++;
   return length;
 }
 
@@ -75,22 +77,23 @@ function writeKeys(bytes: Buffer, start: number, index: string, keys: readonly B
     if (value >= WIDE) at = bytes.writeUInt32LE(value, at);
   };
 
+  // Parts of keys are told by numbers: making an object of each would be half of the work.
   let before = NO_KEY;
-  let tail: Buffer | undefined;
+  let headBefore = 0;
   for (const key of keys) {
     const head = headOf(index, key);
-    const same = sharedBytes(before, head);
+    const same = sharedBytes(before, key, Math.min(headBefore, head));
     number(same);
-    number(head.length - same);
-    at += head.copy(bytes, at, same);
-    before = head;
-    if (isPlaced(index)) continue;
+    number(head - same);
+    for (let place = same; place < head; place++) bytes[at++] = key[place] ?? 0;
 
-    const own = key.subarray(head.length);
-    const isSame = tail?.equals(own);
-    number(isSame ? 0 : own.length + 1);
-    if (!isSame) at += own.copy(bytes, at);
-    tail = own;
+    if (!isPlaced(index)) {
+      const isSame = before !== NO_KEY && before.compare(key, head, key.length, headBefore) === 0;
+      number(isSame ? 0 : key.length - head + 1);
+      if (!isSame) at += key.copy(bytes, at, head);
+    }
+    before = key;
+    headBefore = head;
   }
 
   return at;
@@ -152,7 +155,7 @@ export type SoughtKey = ReturnType<typeof soughtKey>;
 
 export function soughtKey(index: string, key: string) {
   const bytes = Buffer.from(key);
-  return { bytes, head: headOf(index, bytes).length };
+  return { bytes, head: headOf(index, bytes) };
 }
 
 function numberAt(block: Buffer, at: number): number {

@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Receiver, ReplyHeaders, Wire } from "./wire.ts";
 
@@ -17,7 +18,19 @@ export function directWire(origin: URL, connect?: () => Duplex): Wire {
   // TLS is a third of the cost of loading this. `require`: an import that stays one in the bundle
   // loads Node's loader of ES modules, a tenth of what a count costs.
   const http = require(secure ? "node:https" : "node:http") as typeof import("node:http");
-  const agent = new http.Agent({ keepAlive: true, timeout: IDLE_MS });
+  // All that comes is read into one place: of a new one each time megabytes lie about.
+  const options = {
+    keepAlive: true,
+    timeout: IDLE_MS,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(65_536),
+      callback(this: Socket, size: number, bytes: Buffer) {
+        this.emit("data", bytes.subarray(0, size));
+        return true;
+      },
+    },
+  };
+  const agent = new http.Agent(options);
   const target = {
     ...(connect === undefined ? { agent } : { createConnection: connect }),
     protocol: origin.protocol,

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import type { Suppression } from "../../../shared/contract/suppression.ts";
 import { InputError } from "../../../shared/tables/input-file.ts";
-import { inDuckDb, link, type Room, stageSource } from "../../build/build.ts";
+import { inDuckDb, type Room, stageSource } from "../../build/build.ts";
 import {
   filesToImport,
   type ImportInput,
@@ -11,6 +11,7 @@ import {
   importedFiles,
 } from "../../build/import.ts";
 import { findFiles } from "../../build/import-files.ts";
+import { linkCompanies } from "../../build/link-companies.ts";
 import type { BuildOptions } from "../../build/options.ts";
 import { withBuildLock } from "../../layout.ts";
 import { readHiddenPeople, removeSuppressed, suppressionDir } from "../../suppression.ts";
@@ -142,7 +143,7 @@ async function make(
 ): Promise<LoadState> {
   const source = await filesToImport(input, options);
   await stageSource(source, room, options);
-  await link(room.connection);
+  await linkCompanies(room.connection);
   const suppressed = hidden.isEmpty
     ? 0
     : await removeSuppressed(room.connection, "raw_people", hidden);
