@@ -234,16 +234,15 @@ export async function openClient(
   },
 ): Promise<ServiceClient> {
   if (vendor === undefined) return createClient(options);
-  const [{ heededBy, keepHeeded, ownFile }, { createDialectClient }] = await Promise.all([
-    import("./vendors.ts"),
-    import("../engine/dialect/client.ts"),
-  ]);
+  const [{ heededBy, keepCharged, keepHeeded, ownFile }, { createDialectClient }] =
+    await Promise.all([import("./vendors.ts"), import("../engine/dialect/client.ts")]);
   const { file } = await ownFile(vendor, context);
   return createDialectClient(file, options, {
     copy: vendor,
     isProbe,
     heeded: heededBy(heeded, vendor, context.now()),
     onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: vendor }, context)),
+    onCharged: (amount) => onSeen?.((name) => keepCharged(amount, { ...options, name }, context)),
   });
 }
 

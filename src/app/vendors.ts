@@ -1,18 +1,22 @@
 // Tested by test/cli/vendors.test.ts.
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Seen } from "../engine/client/dialect.ts";
+import type { ClientOptions } from "../engine/client/http-client.ts";
 import {
   findConnection,
   type Heeded,
   readConfig,
   updateConnection,
 } from "../engine/connections/config.ts";
-import { configDir } from "../engine/connections/paths.ts";
+import { configDir, stateDir } from "../engine/connections/paths.ts";
+import { keyModeOf } from "../engine/connections/resolve.ts";
 import { Disk, errorCode } from "../engine/runs/disk.ts";
+import { putCharge } from "../engine/runs/spend.ts";
 import type { Context } from "../shared/context.ts";
+import type { Credits } from "../shared/contract/money.ts";
 import { readDialect } from "../shared/dialect/read.ts";
 import type { DialectFile } from "../shared/dialect/shape.ts";
 import { failed } from "../shared/errors.ts";
@@ -99,6 +103,24 @@ export async function keepHeeded(
     return { ...was, heeded: { file, at: since, keys: kept } };
   });
 }
+
+/** Books what a call took that by the file is free: it is of no run, and `spend` tells it. */
+export const keepCharged = (
+  amount: Credits,
+  { name, baseUrl, apiKey }: Pick<ClientOptions, "apiKey" | "baseUrl"> & { readonly name: string },
+  context: Context,
+): Promise<void> =>
+  putCharge(join(stateDir(context), "runs"), {
+    run: `call-${randomUUID()}`,
+    connection: name,
+    base_url: baseUrl,
+    account_id: null,
+    key_mode: keyModeOf(apiKey) ?? null,
+    command: "search",
+    machine: undefined,
+    amount,
+    at: context.now(),
+  });
 
 /** @throws CliError exit 2 where it is not there any more, or was broken since */
 export async function ownFile(name: string, context: Context): Promise<Vendor> {

@@ -319,10 +319,8 @@ async function probeVendor(
   const { now, env } = context;
   const key = { shown: keyPrefix(apiKey), source: keySource };
   try {
-    const [{ heededBy, keepHeeded, ownFile }, { createDialectClient }] = await Promise.all([
-      import("../vendors.ts"),
-      import("../../engine/dialect/client.ts"),
-    ]);
+    const [{ heededBy, keepCharged, keepHeeded, ownFile }, { createDialectClient }] =
+      await Promise.all([import("../vendors.ts"), import("../../engine/dialect/client.ts")]);
     const { digest, file, text } = await ownFile(vendor, context);
     const from = file.from?.length ? "read on public pages" : "of your own";
     add(service("Dialect", "ok", `${file.name}, ${from}, ${copyText(digest, text)}`));
@@ -332,7 +330,11 @@ async function probeVendor(
     const onSeen = (seen: Seen): void => {
       kept = kept.then(() => keepHeeded(seen, { name, file: vendor }, context));
     };
-    const client = createDialectClient(file, options, { copy: vendor, isProbe: true, onSeen });
+    const onCharged = (amount: Credits): void => {
+      kept = kept.then(() => keepCharged(amount, { name, baseUrl, apiKey }, context));
+    };
+    const terms = { copy: vendor, isProbe: true, onSeen, onCharged };
+    const client = createDialectClient(file, options, terms);
     try {
       const { balance } = await client.account(context.interrupted);
       const left = balance === undefined ? "" : `; balance ${formatCreditsGrouped(balance)}`;

@@ -21,6 +21,7 @@ import {
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import { summaryOf } from "../../engine/dialect/terms.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
+import { creditsText, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
 import { paidCall } from "../../shared/dialect/shape.ts";
@@ -147,6 +148,15 @@ async function add(
     printer.note(`headcount login ${name} asks for its key, or HEADCOUNT_API_KEY holds it`);
 }
 
+/** What is paid for at once. */
+const UNITS = {
+  row: "a row",
+  match: "a row",
+  request: "a page",
+  started: "each parcel of rows that is begun",
+  call: "a call",
+} as const;
+
 type Summary = ReturnType<typeof summaryOf>;
 
 function tell(summary: Summary, printer: Desk<object>["printer"]): void {
@@ -159,7 +169,8 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
     count === null ? "no count" : count === "0" ? "a count is free" : `a count would cost ${count}`;
   const how = stages === 2 ? "; whom there is, is found first and for nothing" : "";
   const where = told === null ? "; the charge is told nowhere, and counted" : `; told in ${told}`;
-  printer.note(`  ${person} credits by the ${per}, ${counting}${how}${where}`);
+  const price = creditsText(parseCredits(person) ?? ZERO);
+  printer.note(`  ${price} for ${UNITS[per ?? "row"]}, ${counting}${how}${where}`);
   printer.note(`  filters: ${filters.join(", ")}`);
   if (why !== null) printer.note(`  cannot: ${why}`);
   // Who is owned, and who is there at all, ids tell that are found first.

@@ -90,29 +90,31 @@ function madeTogether(
     Object.fromEntries(
       Object.entries(one).map(([key, value]) => {
         const table = new RegExp(`\\{${key}:([a-z_]+)\\}`).exec(as)?.[1];
-        const cased = inCase(String(value), filter.case);
-        return [key, table === undefined ? cased : only(file, key, table, String(value))];
+        const text = String(value);
+        if (table === undefined) return [key, inCase(text, filter.case)];
+        const [word = text] = theirWords(file, key, { ...filter, words: table }, text);
+        return [key, word];
       }),
     );
   const texts = combined.map((one) => String(filled(as, worded(one))));
   const { words } = filter;
   const name = of.join(" and ");
-  return words === undefined ? texts : texts.flatMap((text) => theirWords(file, name, words, text));
+  return words === undefined
+    ? texts
+    : texts.flatMap((text) => theirWords(file, name, { words }, text));
 }
-
-const only = (file: DialectFile, key: string, table: string, value: string): string =>
-  theirWords(file, key, table, value)[0] ?? value;
 
 /** Values in the vendor's spelling: its word for each, or our own in its case and form. */
 function spelled(
   file: DialectFile,
   key: string,
-  { as, case: how, words }: DialectFilter,
+  filter: DialectFilter,
   values: readonly Value[],
 ): readonly Value[] {
+  const { as, case: how, words } = filter;
   return values.flatMap((value): readonly Value[] => {
     if (typeof value === "number") return [value];
-    if (words !== undefined) return theirWords(file, key, words, value);
+    if (words !== undefined) return theirWords(file, key, filter, value);
     if (as === undefined) return [inCase(value, how)];
     const slug = slugOf(canonicalAddress(value) ?? value);
     return [String(filled(as, { value: inCase(value, how), slug: inCase(slug, how) }))];
@@ -131,11 +133,19 @@ function inCase(text: string, how: DialectFilter["case"]): string {
   );
 }
 
-/** @throws CliError exit 2 for a word that the vendor has not, or has only in a wider sense */
-function theirWords(file: DialectFile, key: string, table: string, value: string): string[] {
+/**
+ * Its word for ours; of an open list what is not in it, in the case of all others.
+ * @throws CliError exit 2 for a word that the vendor has not, or has only in a wider sense
+ */
+function theirWords(
+  file: DialectFile,
+  key: string,
+  { words: table = "", case: how }: Pick<Valued, "case" | "words">,
+  value: string,
+): string[] {
   const words = file.words?.[table] ?? {};
   const own = entriesOf(words).find(([word]) => word.toLowerCase() === value.toLowerCase());
-  if (own === undefined && words.open === true) return [value];
+  if (own === undefined && words.open === true) return [inCase(value, how)];
   const theirs = own?.[1] ?? null;
   if (theirs === null) throw unknownWord(file, key, value, words);
   if (typeof theirs !== "object" || !("say" in theirs)) return [theirs].flat() as string[];

@@ -35,10 +35,7 @@ function readingsOf(file: DialectFile, record: DialectFile["record"]): readonly 
   return readings;
 }
 
-/**
- * A vendor's row as one of the contract: the fields that the
- * file finds in it, and the whole of it as it came beside them.
- */
+/** The fields of the contract that a file finds in a vendor's row. */
 export function contractRow(
   file: DialectFile,
   row: JsonValue,
@@ -51,7 +48,6 @@ export function contractRow(
     // Identifiers are text, however many digits; what counts is a number.
     out[field] = isTold ? value : stringifyExact(value);
   }
-  out.vendor = row;
   return out;
 }
 
@@ -106,11 +102,13 @@ interface Stray {
 /**
  * The first row that says something else than it was asked for by. Of a list that
  * a field is the first of, any will do; what a row does not say proves nothing.
+ * @param items the vendor's own rows
  */
 export function strayIn(
   file: DialectFile,
   filters: Filters,
   rows: readonly JsonRecord[],
+  items: readonly JsonValue[],
 ): Stray | undefined {
   const check = checkFilters(filters);
   if (!check.ok) return undefined;
@@ -129,7 +127,7 @@ export function strayIn(
     };
 
     for (const [index, row] of rows.entries()) {
-      const said = wordsOf(file, field, row);
+      const said = wordsOf(file, field, row, items[index] ?? null);
       if (said.length === 0 || said.some(isWanted)) continue;
       return { field, row: index + 1, came: echo(said.join(", ")) };
     }
@@ -140,13 +138,11 @@ export function strayIn(
 
 const FIRST = "[0]";
 
-function wordsOf(file: DialectFile, field: string, row: JsonRecord): string[] {
+function wordsOf(file: DialectFile, field: string, row: JsonRecord, item: JsonValue): string[] {
   const { at = "", words } = placeOf(file.record[field] ?? "");
   const ours = oursOf(file, words);
   const said = row[field];
-  const list = at.endsWith(FIRST)
-    ? inRow(at.slice(0, -FIRST.length), row.vendor ?? null)
-    : undefined;
+  const list = at.endsWith(FIRST) ? inRow(at.slice(0, -FIRST.length), item) : undefined;
   const values = Array.isArray(list)
     ? (list as readonly JsonValue[]).map((each) => ourWord(ours, each))
     : [said];

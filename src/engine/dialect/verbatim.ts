@@ -1,9 +1,8 @@
 // Tested by test/unit/engine/dialect/verbatim.test.ts.
 import { isUtf8 } from "node:buffer";
+import { scanList } from "../../shared/rows/scan.ts";
 import {
-  CLOSE_LIST,
   CLOSE_OBJECT,
-  COMMA,
   OPEN_LIST,
   OPEN_OBJECT,
   scanObject,
@@ -38,7 +37,11 @@ interface Items {
 }
 
 function itemsIn(bytes: Buffer, at: number, [name, ...rest]: readonly string[]): Items | undefined {
-  if (name === undefined) return bytes[at] === OPEN_LIST ? spansFrom(bytes, at) : undefined;
+  if (name === undefined) {
+    if (bytes[at] !== OPEN_LIST) return undefined;
+    const { end, ends, starts } = scanList(bytes, at);
+    return { spans: starts.map((start, index) => [start, ends[index] ?? end]), end };
+  }
   if (bytes[at] !== OPEN_OBJECT) return undefined;
 
   // Of two members of one name the later one counts, as for JSON.parse.
@@ -51,38 +54,32 @@ function itemsIn(bytes: Buffer, at: number, [name, ...rest]: readonly string[]):
   return found;
 }
 
-function spansFrom(bytes: Buffer, list: number): Items | undefined {
-  const spans: Span[] = [];
-  let at = skipSpace(bytes, list + 1);
-  while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
-    const end = skipValue(bytes, at);
-    if (end < 0) return undefined;
-    spans.push([at, end]);
-    at = skipSpace(bytes, end);
-    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1);
-  }
-  return { spans, end: at + 1 };
-}
-
 /** As many bytes as a letter of ours takes at most. */
 const UTF8_BYTES = 3;
 
-/** Rows of the contract, each with the vendor's own as it came: copied, and not written anew. */
+/**
+ * Rows of the contract, each with the vendor's own as it came: copied, and not written anew.
+ * @param rows the contract's fields of each
+ */
 export function withVendors(
   rows: readonly JsonRecord[],
   body: Buffer,
   spans: readonly Span[],
+  { head, tail }: { readonly head: string; readonly tail: string },
 ): Buffer {
-  const fields = rows.map((row) => stringifyExact({ ...row, vendor: 0 }).slice(0, -2));
-  const size = fields.reduce((sum, { length }) => sum + UTF8_BYTES * length + 2, body.length);
+  const fields = rows.map((row) => stringifyExact(row).slice(0, -1));
+  const letters = fields.reduce((sum, { length }) => sum + length, head.length + tail.length);
 
-  const out = Buffer.allocUnsafe(size);
-  let at = 0;
+  const out = Buffer.allocUnsafe(UTF8_BYTES * letters + SEPARATORS * rows.length + body.length);
+  let at = out.write(head);
   for (const [index, [start, end]] of spans.entries()) {
-    at += out.write(fields[index] ?? "", at);
+    at += out.write(`${index === 0 ? "" : ","}${fields[index]},"vendor":`, at);
     at += body.copy(out, at, start, end);
     out[at++] = CLOSE_OBJECT;
-    out[at++] = COMMA;
   }
-  return out.subarray(0, Math.max(0, at - 1));
+  at += out.write(tail, at);
+  return out.subarray(0, at);
 }
+
+/** Bytes between the fields of a row, the vendor's own and the next row. */
+const SEPARATORS = 12;

@@ -160,8 +160,8 @@ export class Attempts {
     const { detail, status } = error;
     const { forgiving, page } = this.#options.source;
     const isRefused = (status === 400 || status === 422) && forgiving !== true && !page;
-    const isDeep = isRefused && this.#isTooDeep(unit);
-    if (!isDeep && !mayBeCursor(unit, status)) return false;
+    const isDeep = isRefused && error.exact !== true && this.#isTooDeep(unit);
+    if (!isDeep && !mayBeCursor(unit, error)) return false;
 
     const { n, target, offset } = unit.intent;
     this.#refusedBehind.add(n);
@@ -256,6 +256,8 @@ export class Attempts {
     }
     const { accepted } = remaining.sizes;
     if (source.page !== undefined) throw drawnRefused(perPage, text, accepted.has(perPage));
+    // Who declares what pages there are refuses none of them for its size, or where it lies.
+    if (error.exact === true) return this.#cursorRefused(unit, error);
 
     if (status !== 413 && this.#isTooDeep(unit)) {
       this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
@@ -264,13 +266,14 @@ export class Attempts {
       return true;
     }
 
-    const isOfCursor = mayBeCursor(unit, status) && accepted.has(perPage);
+    const isOfCursor = mayBeCursor(unit, error) && accepted.has(perPage);
     return (!isOfCursor && (await this.#resized(flown, error))) || this.#cursorRefused(unit, error);
   }
 
   /** @throws CliError where what is left to refuse is the cursor of a page */
-  async #cursorRefused(unit: Unit, { status, detail }: ServiceError): Promise<boolean> {
-    if (!mayBeCursor(unit, status)) return false;
+  async #cursorRefused(unit: Unit, error: ServiceError): Promise<boolean> {
+    if (!mayBeCursor(unit, error)) return false;
+    const { status, detail } = error;
     await this.#parts.settlement.giveUp(unit, "its cursor is gone", false);
     throw cursorGone(unit.intent.offset, `${status}: ${detail.join("; ")}`);
   }
@@ -373,5 +376,8 @@ export class Attempts {
 }
 
 /** What was good once may be so no more, and nothing else leads to the rows behind it. */
-const mayBeCursor = ({ intent: { cursor } }: Unit, status: number): boolean =>
-  cursor !== undefined && [400, 404, 410, 422].includes(status);
+const mayBeCursor = (
+  { intent: { cursor } }: Unit,
+  { isWithoutCursor, status }: ServiceError,
+): boolean =>
+  cursor !== undefined && isWithoutCursor !== true && [400, 404, 410, 422].includes(status);

@@ -397,7 +397,8 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
   const { used, replayed: stored, remaining, quiet, beside, own, at, exact } = record;
   if (record.owned !== undefined) end(state, unit, at, { t: "unsent" });
   else {
-    const rows = placesOf(record);
+    // Whoever was asked for by an id and is not there cost nothing, where that is declared.
+    const rows = exact === true ? record.rows : placesOf(record);
     end(state, unit, at, { t: "told", rows, used, stored: stored === true, exact });
   }
   if (quiet === true && remaining !== undefined)

@@ -52,18 +52,25 @@ const inside = (text: string, values: Filling): string =>
     values[name] === undefined ? whole : String(values[name]),
   );
 
-/** The names of all holes of a template, those inside texts among them. */
-export function holesOf(template: unknown): string[] {
+interface Hole {
+  readonly name: string;
+  /** Where it stands in its template. */
+  readonly path: readonly string[];
+}
+
+/** All holes of a template, those inside texts among them. */
+export function holesIn(template: unknown, path: readonly string[] = []): Hole[] {
   if (typeof template === "string") {
-    const name = HOLE.exec(template)?.[1];
-    return name === undefined
-      ? [...template.matchAll(INSIDE)].map(([, word = ""]) => word)
-      : [name];
+    const whole = HOLE.exec(template);
+    const found = whole === null ? [...template.matchAll(INSIDE)] : [whole];
+    return found.map(([, name = ""]) => ({ name, path }));
   }
   return typeof template === "object" && template !== null
-    ? Object.values(template).flatMap(holesOf)
+    ? Object.entries(template).flatMap(([name, inner]) => holesIn(inner, [...path, name]))
     : [];
 }
+
+export const holesOf = (template: unknown): string[] => holesIn(template).map(({ name }) => name);
 
 /** A reply as it is looked into: its body read, and its headers by lower-case names. */
 export interface VendorBody {
@@ -154,3 +161,9 @@ export const isPlace = (place: string): boolean =>
         ? /^[A-Za-z0-9-]+$/.test(path.slice(HEADER.length))
         : path === "" || path.split(".").every((step) => step !== "" && STEP.test(step)),
     );
+
+export const isBodyPlace = (place: string): boolean => isPlace(place) && !place.includes(HEADER);
+
+/** A row itself is no field of it. */
+export const isRowPlace = (place: string): boolean =>
+  isBodyPlace(place) && !place.split("|").includes("");

@@ -1,9 +1,9 @@
 // Tested by test/unit/shared/dialect/read.test.ts.
 import type { AnyNode } from "@humanwhocodes/momoa";
-import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { NUMBER_FIELDS } from "../contract/records.ts";
 import { aside, nearest } from "../contract/suggest.ts";
 import { counted, echo } from "../contract/text.ts";
-import { FILTER_KEYS, RANGE_KEYS } from "../contract/vocabulary.ts";
+import { RANGE_KEYS } from "../contract/vocabulary.ts";
 import {
   type DocumentProblem,
   documentMembers,
@@ -13,7 +13,7 @@ import {
   textPlaceOf,
 } from "../document.ts";
 import type { JsonSchema } from "../schema/build.ts";
-import { holesOf, isPlace } from "./holes.ts";
+import { holesIn, holesOf, isBodyPlace, isPlace, isRowPlace } from "./holes.ts";
 import { countingOf, type DialectFile, dialectShape, type VendorCall } from "./shape.ts";
 
 const AS_DIALECT = {
@@ -62,6 +62,8 @@ interface Schema extends JsonSchema {
   readonly anyOf?: readonly Schema[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
+  readonly propertyNames?: { readonly enum: readonly string[] };
+  readonly minProperties?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: Schema | false;
@@ -72,7 +74,9 @@ interface Schema extends JsonSchema {
   readonly maxItems?: number;
   readonly minLength?: number;
   readonly pattern?: string;
-  readonly format?: "date";
+  /** Of what has a pattern: that pattern in words. */
+  readonly description?: string;
+  readonly format?: keyof typeof FORMATS;
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -82,6 +86,24 @@ const TYPES: Readonly<Record<string, string>> = {
   Number: "number",
   Boolean: "boolean",
   Null: "null",
+};
+const IN_WORDS: Readonly<Record<string, string>> = {
+  object: "an object",
+  array: "a list",
+  string: "a text",
+  number: "a number",
+  boolean: "true or false",
+};
+
+/** What may stand there, in words. */
+const kindOf = ({ anyOf = [], const: only, enum: choices, type = "" }: Schema): string =>
+  anyOf.length > 0
+    ? [...new Set(anyOf.map(kindOf))].join(", or ")
+    : (IN_WORDS[type] ?? (choices === undefined ? String(only ?? type) : "a text"));
+
+const notOf = (schema: Schema, { type }: AnyNode): string => {
+  const came = TYPES[type] ?? "";
+  return `is ${kindOf(schema)}, not ${IN_WORDS[came] ?? came}`;
 };
 
 const accepts = (schema: Schema, node: AnyNode): boolean => {
@@ -100,7 +122,7 @@ function checkShape(
   problems: DocumentProblem[],
 ): void {
   const schema = branchOf(given, node);
-  const wrong = schema === undefined ? "may not be this" : valueProblem(schema, node);
+  const wrong = schema === undefined ? notOf(given, node) : valueProblem(schema, node);
   if (schema === undefined || wrong !== undefined) {
     problems.push({ ...textPlaceOf(node), message: `${what} ${wrong}` });
     return;
@@ -113,7 +135,7 @@ function checkShape(
     return;
 
   const { properties = {}, required = [], additionalProperties: others } = schema;
-  const known = schema.properties === undefined ? undefined : Object.keys(properties);
+  const known = others === false ? Object.keys(properties) : schema.propertyNames?.enum;
   const members = documentMembers(node, what, problems, known);
   // "constructor" is a name like any other.
   for (const { key, value } of members)
@@ -138,7 +160,8 @@ function branchOf(schema: Schema, node: AnyNode): Schema | undefined {
   const isNamed = (key: string): boolean => keys.includes(key);
   return (
     fitting.find(({ required = [] }) => required.every(isNamed)) ??
-    fitting.find(({ required = [] }) => required.some(isNamed))
+    fitting.find(({ required = [] }) => required.some(isNamed)) ??
+    fitting[0]
   );
 }
 
@@ -150,7 +173,7 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
     return `is one of ${choices.join(", ")}, not "${echo(value)}"${aside(near)}`;
   }
   if (only !== undefined && value !== only) return `is ${String(only)}, not ${echo(value)}`;
-  if (!accepts(schema, node)) return `is ${schema.type}, not ${TYPES[node.type] ?? "that"}`;
+  if (!accepts(schema, node)) return notOf(schema, node);
 
   const { minimum = -Infinity, maximum = Infinity } = schema;
   const bounds = schema.minimum === undefined ? "" : ` of ${minimum} to ${maximum}`;
@@ -158,10 +181,12 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
   if (schema.type === "integer" && !(Number.isSafeInteger(value) && isWithin))
     return `is a whole number${bounds}, not ${echo(value)}`;
   if (schema.minLength !== undefined && value === "") return "is empty";
-  if (schema.format === "date" && !isDay(String(value)))
-    return `is a day, as 2026-11-28 is, not "${echo(value)}"`;
+  const format = schema.format && FORMATS[schema.format];
+  if (format?.isIt(String(value)) === false) return `is ${format.is}, not "${echo(value)}"`;
   if (pattern !== undefined && !new RegExp(pattern).test(String(value)))
-    return `is not "${echo(value)}": it is as ${pattern} says`;
+    return `is ${schema.description}, not "${echo(value)}"`;
+  if (isObjectNode(node) && node.members.length < (schema.minProperties ?? 0))
+    return "has nothing in it";
   if (node.type !== "Array") return undefined;
   const { length } = node.elements;
   return length < minItems || length > maxItems
@@ -171,6 +196,13 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
 
 const isDay = (text: string): boolean =>
   new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
+
+const FORMATS = {
+  date: { isIt: isDay, is: "a day, as 2026-11-28 is" },
+  place: { isIt: isPlace, is: "a place in a reply" },
+  "place in a body": { isIt: isBodyPlace, is: "a place in the body of a reply" },
+  "place in a row": { isIt: isRowPlace, is: "a place in a row" },
+} as const;
 
 interface Fault {
   readonly path: Path;
@@ -201,15 +233,13 @@ function problemsOf(file: DialectFile): Fault[] {
   checkFilters(file, add);
   for (const index of (file.together ?? []).keys())
     checkTogether(file, index, under(add, "together", index));
-  if (file.or !== undefined) checkAsked(file.or, ["each"], ["each"], under(add, "or"));
+  if (file.or !== undefined) checkAsked(file.or, ["each"], [["each"]], under(add, "or"));
   checkHeaders(file.headers, under(add, "headers"));
   checkWords(file, add);
   checkMeans(file, add);
   checkCalls(file, add);
-  const { company } = file.calls;
-  checkRecord(file, file.record, PERSON_FIELDS, under(add, "record"));
-  if (company !== undefined)
-    checkRecord(file, company.record, COMPANY_FIELDS, under(add, "calls", "company", "record"));
+  checkRecord(file, file.record, under(add, "record"));
+  checkRecord(file, file.calls.company?.record ?? {}, under(add, "calls", "company", "record"));
   return faults;
 }
 
@@ -220,27 +250,24 @@ const under =
   (path, message) =>
     add([...to, ...path], message);
 
-const isFilterKey = (key: string): boolean => (FILTER_KEYS as readonly string[]).includes(key);
 const isRange = (key: string): boolean => (RANGE_KEYS as readonly string[]).includes(key);
-const unknownFilter = (key: string): string =>
-  `the contract has no filter "${echo(key)}"${aside(nearest(key, FILTER_KEYS), '"')}`;
 
 function checkFilters(file: DialectFile, add: Add): void {
   const { calls, filters } = file;
-  if (Object.keys(filters).length === 0) add(["filters"], "nobody could be asked for");
   const isSpread = spreadIn(calls.search.body ?? calls.search.query).includes("@filters");
   const fields = new Map<string, string>();
   for (const [key, filter] of Object.entries(filters)) {
     const tell = under(add, "filters", key);
     const { alone, any, as, case: letters, one, words } = filter;
-    if (!isFilterKey(key)) tell([], unknownFilter(key));
     if (isRange(key) && (as ?? letters ?? words) !== undefined)
       tell([], 'a number has no "words", no "case" and no form');
-    if (words !== undefined && (as ?? letters) !== undefined)
-      tell([], 'beside "words" nothing heeds "as" or "case"');
+    const isOpen = file.words?.[words ?? ""]?.open === true;
+    if (words !== undefined && (as ?? (isOpen ? undefined : letters)) !== undefined)
+      tell([], 'beside "words" nothing heeds "as", nor "case" unless they are "open"');
     checkValued(file, filter, ["value", ...(key.endsWith("_url") ? ["slug"] : [])], tell);
 
-    for (const field of isSpread ? placesOf(any ?? one) : []) {
+    const places = isSpread ? holesIn(any ?? one).map(({ path }) => path.join(".")) : [];
+    for (const field of places) {
       const other = fields.get(field) ?? key;
       fields.set(field, other);
       if (other !== key && (alone === undefined || alone !== filters[other]?.alone))
@@ -248,12 +275,6 @@ function checkFilters(file: DialectFile, add: Add): void {
     }
   }
 }
-
-/** Where the holes of a template stand. */
-const placesOf = (template: unknown, at = ""): string[] =>
-  typeof template !== "object" || template === null
-    ? holesOf(template).map(() => at)
-    : Object.entries(template).flatMap(([name, inner]) => placesOf(inner, `${at}.${name}`));
 
 /** What is spread into the objects of a template. */
 const spreadIn = (template: unknown): unknown[] =>
@@ -268,10 +289,7 @@ function checkTogether(file: DialectFile, index: number, add: Add): void {
   const [{ of, ...filter } = { of: [], as: "" }, ...others] = together
     .slice(0, index + 1)
     .reverse();
-  for (const key of of) {
-    if (!isFilterKey(key)) add(["of"], unknownFilter(key));
-    if (isRange(key)) add(["of"], `${key} is a number, and no part of a text`);
-  }
+  for (const key of of) if (isRange(key)) add(["of"], `${key} is a number, and no part of a text`);
   checkValued(file, filter, of, add);
   const left = of.filter((key, at) => of.indexOf(key) < at || !holesOf(filter.as).includes(key));
   for (const key of left) add(["as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
@@ -294,31 +312,37 @@ function checkValued(
   forms: readonly string[],
   add: Add,
 ): void {
-  if (one === undefined && any === undefined)
-    add([], 'it has neither "one" nor "any": nothing would be sent for it');
+  if ((one === undefined) === (any === undefined))
+    add([], 'it has "one" or "any", and not both: a list is sent by "any", a value by "one"');
   if (table !== undefined && !Object.hasOwn(words, table)) add(["words"], noList(table));
 
-  if (one !== undefined) checkAsked(one, ["value"], ["value"], under(add, "one"));
-  if (any !== undefined) checkAsked(any, ["values"], ["values"], under(add, "any"));
-  if (as !== undefined) checkAsked(as, forms, forms, under(add, "as"));
+  if (one !== undefined) checkAsked(one, ["value"], [["value"]], under(add, "one"));
+  if (any !== undefined) checkAsked(any, ["values"], [["values"]], under(add, "any"));
+  if (as !== undefined) checkAsked(as, forms, [forms], under(add, "as"));
 }
 
-/** @param needed one of these holes, else the same would be sent, whatever is asked for */
+/** @param needed of each list one hole, else the same would be sent, whatever is asked for */
 function checkAsked(
   template: unknown,
   known: readonly string[],
-  needed: readonly string[],
+  needed: readonly (readonly string[])[],
   add: Add,
 ): void {
-  const holes = holesOf(template);
-  const hole = holes.find((name) => !known.includes(name));
-  if (hole !== undefined)
-    add([], `nothing fills "${echo(hole)}" here; there is: ${known.join(", ") || "nothing"}`);
-  if (needed.length > 0 && !needed.some((name) => holes.includes(name)))
-    add(
-      [],
-      `nothing holds "@${needed.join('" or "@')}": the same would be sent, whatever is asked for`,
-    );
+  const holes = holesIn(template);
+  for (const { name, path } of holes)
+    if (!known.includes(name)) {
+      const near = aside(nearest(name, known));
+      add(
+        path,
+        `nothing fills "${echo(name)}" here${near}; there is: ${known.join(", ") || "nothing"}`,
+      );
+    }
+  for (const names of needed)
+    if (names.length > 0 && !holes.some(({ name }) => names.includes(name)))
+      add(
+        [],
+        `nothing holds "@${names.join('" or "@')}": the same would be sent, whatever is asked for`,
+      );
 }
 
 const TOKEN = /^[!#$%&'*+.^`|~\w-]+$/;
@@ -346,13 +370,9 @@ function checkWords({ calls, filters, record, together = [], words = {} }: Diale
     if (!named.some((each) => each === name || each?.includes(`:${name}}`)))
       add(["words", name], "no filter and no record names this list");
     const own = Object.keys(table).map((word) => word.toLowerCase());
-    if (own.length === 0) add(["words", name], "it has no word");
-    for (const [index, [word, theirs]] of Object.entries(table).entries()) {
-      if ((typeof theirs === "boolean") !== (word === "open"))
-        add(["words", name, word], `"open" is true or false, and every other word a text or null`);
+    for (const [index, word] of Object.keys(table).entries())
       if (own.indexOf(own[index] ?? "") < index)
         add(["words", name, word], "it is the word before it in other letters");
-    }
   }
 }
 
@@ -363,7 +383,6 @@ function checkMeans({ means }: DialectFile, add: Add): void {
       add(path, 'it fits every reply: it needs "status", "text" or "at"');
     if ((at === undefined) !== (rest.equals === undefined))
       add(path, '"at" and "equals" are there together, or neither is');
-    if (at !== undefined && !isPlace(at)) add([...path, "at"], `"${echo(at)}" names no place`);
     const all = (given: typeof status): readonly number[] => [given ?? []].flat();
     const earlier = means.slice(0, index).find((each) => {
       const isSame = each.text === text && each.at === at && each.equals === rest.equals;
@@ -407,31 +426,24 @@ function checkCalls(file: DialectFile, add: Add): void {
   if ((read?.most ?? 1) > 1 && read?.reply.rows === undefined)
     add(["calls", "read", "reply"], 'several in one call stand at "rows"');
   if (read?.each !== undefined)
-    checkAsked(read.each, ["id"], ["id"], under(add, "calls", "read", "each"));
+    checkAsked(read.each, ["id"], [["id"]], under(add, "calls", "read", "each"));
   checkCounting(file, add);
 }
 
 function checkRequest(file: DialectFile, name: string, call: VendorCall, add: Add): void {
   const { method, path: address, query = {}, body, headers } = call;
-  const template = [address, query, body];
-  for (const needed of [[], ...neededIn(name, call)])
-    checkAsked(template, HOLES[name] ?? [], needed, add);
+  const template = { path: address, query, body };
+  checkAsked(template, HOLES[name] ?? [], neededIn(name, call), add);
   if (headers !== undefined) checkHeaders({ ...file.headers, ...headers }, under(add, "headers"));
   if (method === "GET" && body !== undefined) add(["body"], "a GET has no body");
   if (spreadIn(template).some((spread) => typeof spread === "string" && spread !== "@filters"))
     add([], 'only "@filters" is spread by "*"');
-  for (const [member, value] of Object.entries(query))
-    if (typeof value === "object" && !Array.isArray(value))
-      add(["query", member], "a query holds texts, numbers and lists of them");
 }
 
 function checkReply({ pages, price, reply = {} }: VendorCall, add: Add): void {
   if (price !== undefined && (price.per === "started") !== (price.rows !== undefined))
     add(["price"], '"started" and "rows", how many it begins, are there together');
   for (const [index, [member, place]] of Object.entries(reply).entries()) {
-    const isOfRows = member === "rows" || member === "row";
-    if (!isPlace(place) || (isOfRows && place.includes("header:")))
-      add(["reply", member], `"${echo(place)}" names no place`);
     if (Object.values(reply).indexOf(place) < index)
       add(["reply", member], "another stands there already");
   }
@@ -457,21 +469,11 @@ function checkCounting(file: DialectFile, add: Add): void {
     add(["calls", "count", "rows"], `a page of a search has ${least} to ${most} rows`);
 }
 
-function checkRecord(
-  { words = {} }: DialectFile,
-  record: DialectFile["record"],
-  fields: readonly string[],
-  add: Add,
-): void {
+function checkRecord({ words = {} }: DialectFile, record: DialectFile["record"], add: Add): void {
   for (const [field, from] of Object.entries(record)) {
-    if (!fields.includes(field))
-      add([field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
-    const { at, words: list } = typeof from === "string" ? { at: from, words: undefined } : from;
-    if (!isPlace(at) || at.includes("header:") || at.split("|").includes(""))
-      add([field], `"${echo(at)}" names no place in a row`);
-    if (list !== undefined && !Object.hasOwn(words, list)) add([field], noList(list));
-    if (typeof from !== "string" && NUMBER_FIELDS.has(field))
-      add([field], "a number has no words, and is not joined");
+    if (typeof from === "string") continue;
+    if (from.words !== undefined && !Object.hasOwn(words, from.words))
+      add([field], noList(from.words));
+    if (NUMBER_FIELDS.has(field)) add([field], "a number has no words, and is not joined");
   }
-  if (record.id === undefined) add([], 'the record has no "id": nobody could be told apart');
 }
