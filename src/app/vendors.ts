@@ -14,9 +14,10 @@ import {
 import { configDir, stateDir } from "../engine/connections/paths.ts";
 import { keyModeOf } from "../engine/connections/resolve.ts";
 import { Disk, errorCode } from "../engine/runs/disk.ts";
-import { putCharge } from "../engine/runs/spend.ts";
+import { NO_SPENDING } from "../engine/runs/journal.ts";
+import { putSpend } from "../engine/runs/spend.ts";
 import type { Context } from "../shared/context.ts";
-import type { Credits } from "../shared/contract/money.ts";
+import { type Credits, ZERO } from "../shared/contract/money.ts";
 import { readDialect } from "../shared/dialect/read.ts";
 import type { DialectFile } from "../shared/dialect/shape.ts";
 import { failed } from "../shared/errors.ts";
@@ -105,22 +106,25 @@ export async function keepHeeded(
 }
 
 /** Books what a call took that by the file is free: it is of no run, and `spend` tells it. */
-export const keepCharged = (
+export function keepCharged(
   amount: Credits,
   { name, baseUrl, apiKey }: Pick<ClientOptions, "apiKey" | "baseUrl"> & { readonly name: string },
   context: Context,
-): Promise<void> =>
-  putCharge(join(stateDir(context), "runs"), {
+): Promise<void> {
+  const at = context.now();
+  return putSpend(new Disk(), join(stateDir(context), "runs"), {
     run: `call-${randomUUID()}`,
     connection: name,
     base_url: baseUrl,
     account_id: null,
     key_mode: keyModeOf(apiKey) ?? null,
     command: "search",
-    machine: undefined,
-    amount,
-    at: context.now(),
+    job: null,
+    budgets: [],
+    pending: ZERO,
+    days: [{ ...NO_SPENDING, from: at, to: at, rows: 0, settled: amount, told: amount }],
   });
+}
 
 /** @throws CliError exit 2 where it is not there any more, or was broken since */
 export async function ownFile(name: string, context: Context): Promise<Vendor> {

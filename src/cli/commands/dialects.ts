@@ -149,13 +149,13 @@ async function add(
 }
 
 /** What is paid for at once. */
-const UNITS = {
+const UNITS: Readonly<Record<string, string>> = {
   row: "a row",
   match: "a row",
   request: "a page",
   started: "each parcel of rows that is begun",
   call: "a call",
-} as const;
+};
 
 type Summary = ReturnType<typeof summaryOf>;
 

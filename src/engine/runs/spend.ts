@@ -9,7 +9,7 @@ import {
 } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Quiet } from "./books.ts";
-import { Disk, errorCode } from "./disk.ts";
+import { type Disk, errorCode } from "./disk.ts";
 import { type DaySpend, daysOf, type RunState } from "./journal.ts";
 import type { Machine } from "./machine.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
@@ -206,22 +206,6 @@ export async function keepSpend(
   const { spend } = spendOf(join(folder, plan.id), plan, 0, true);
   if (spend.days.length === 0 && !forgotten) return;
   await putSpend(disk, folder, forgotten ? { ...spend, forgotten } : spend);
-}
-
-/** What a call took that is of no run. @param at epoch milliseconds */
-export async function putCharge(
-  folder: string,
-  {
-    amount,
-    at,
-    ...of
-  }: ReturnType<typeof headOf> & { readonly amount: Credits; readonly at: number },
-): Promise<void> {
-  const days = daysOf([
-    { kind: "settled", amount, rows: 0, at },
-    { kind: "told", amount, rows: 0, at },
-  ]);
-  await putSpend(new Disk(), folder, { ...of, job: null, budgets: [], pending: ZERO, days });
 }
 
 /** What a run that is not here spent. */

@@ -151,19 +151,3 @@ function stepped(value: JsonValue | undefined, step: Step): JsonValue | undefine
   if (typeof step === "number") return items[step];
   return items.find((item) => String(stepped(item, step.name)) === step.wanted);
 }
-
-/** Whether a place is written as one is. */
-export const isPlace = (place: string): boolean =>
-  place
-    .split("|")
-    .every((path) =>
-      path.startsWith(HEADER)
-        ? /^[A-Za-z0-9-]+$/.test(path.slice(HEADER.length))
-        : path === "" || path.split(".").every((step) => step !== "" && STEP.test(step)),
-    );
-
-export const isBodyPlace = (place: string): boolean => isPlace(place) && !place.includes(HEADER);
-
-/** A row itself is no field of it. */
-export const isRowPlace = (place: string): boolean =>
-  isBodyPlace(place) && !place.split("|").includes("");

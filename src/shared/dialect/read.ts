@@ -13,7 +13,7 @@ import {
   textPlaceOf,
 } from "../document.ts";
 import type { JsonSchema } from "../schema/build.ts";
-import { holesIn, holesOf, isBodyPlace, isPlace, isRowPlace } from "./holes.ts";
+import { holesIn, holesOf } from "./holes.ts";
 import { countingOf, type DialectFile, dialectShape, type VendorCall } from "./shape.ts";
 
 const AS_DIALECT = {
@@ -76,17 +76,9 @@ interface Schema extends JsonSchema {
   readonly pattern?: string;
   /** Of what has a pattern: that pattern in words. */
   readonly description?: string;
-  readonly format?: keyof typeof FORMATS;
+  readonly format?: "date";
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  Object: "object",
-  Array: "array",
-  String: "string",
-  Number: "number",
-  Boolean: "boolean",
-  Null: "null",
-};
 const IN_WORDS: Readonly<Record<string, string>> = {
   object: "an object",
   array: "a list",
@@ -101,13 +93,13 @@ const kindOf = ({ anyOf = [], const: only, enum: choices, type = "" }: Schema): 
     ? [...new Set(anyOf.map(kindOf))].join(", or ")
     : (IN_WORDS[type] ?? (choices === undefined ? String(only ?? type) : "a text"));
 
-const notOf = (schema: Schema, { type }: AnyNode): string => {
-  const came = TYPES[type] ?? "";
-  return `is ${kindOf(schema)}, not ${IN_WORDS[came] ?? came}`;
-};
+const typeOf = ({ type }: AnyNode): string => type.toLowerCase();
+
+const notOf = (schema: Schema, node: AnyNode): string =>
+  `is ${kindOf(schema)}, not ${kindOf({ type: typeOf(node) })}`;
 
 const accepts = (schema: Schema, node: AnyNode): boolean => {
-  const type = TYPES[node.type];
+  const type = typeOf(node);
   const wanted =
     schema.type ?? (schema.const === undefined && !schema.enum ? type : typeof schema.const);
   if (schema.enum !== undefined) return type === "string";
@@ -181,8 +173,8 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
   if (schema.type === "integer" && !(Number.isSafeInteger(value) && isWithin))
     return `is a whole number${bounds}, not ${echo(value)}`;
   if (schema.minLength !== undefined && value === "") return "is empty";
-  const format = schema.format && FORMATS[schema.format];
-  if (format?.isIt(String(value)) === false) return `is ${format.is}, not "${echo(value)}"`;
+  if (schema.format === "date" && !isDay(String(value)))
+    return `is a day, as 2026-11-28 is, not "${echo(value)}"`;
   if (pattern !== undefined && !new RegExp(pattern).test(String(value)))
     return `is ${schema.description}, not "${echo(value)}"`;
   if (isObjectNode(node) && node.members.length < (schema.minProperties ?? 0))
@@ -196,13 +188,6 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
 
 const isDay = (text: string): boolean =>
   new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
-
-const FORMATS = {
-  date: { isIt: isDay, is: "a day, as 2026-11-28 is" },
-  place: { isIt: isPlace, is: "a place in a reply" },
-  "place in a body": { isIt: isBodyPlace, is: "a place in the body of a reply" },
-  "place in a row": { isIt: isRowPlace, is: "a place in a row" },
-} as const;
 
 interface Fault {
   readonly path: Path;

@@ -27,10 +27,16 @@ import {
 
 const word = more(text, { minLength: 1 });
 const several = some(word, list(word, { minItems: 1 }));
-/** Where something stands in a reply: in a body, or in a row of it, no header does. */
-const place = more(text, { format: "place" });
-const bodyPlace = more(text, { format: "place in a body" });
-const rowPlace = more(text, { format: "place in a row" });
+// `a.b[0].c`, `list[current=true].x`, `a|b`, `header:name`, "" for the reply itself.
+const STEP = "(?:[^.|[\\]]+|(?=\\[))(?:\\[(?:\\d+|[^.|[\\]=]+=[^.|[\\]]*)\\])*";
+const MEMBER = `(?!header:)${STEP}(?:\\.${STEP})*`;
+const placeIn = (what: string, ...ways: readonly string[]) => {
+  const way = `(?:${[MEMBER, ...ways].join("|")})`;
+  return more(text, { pattern: `^${way}(?:\\|${way})*$`, description: `a place in ${what}` });
+};
+const place = placeIn("a reply", "header:[A-Za-z0-9-]+", "");
+const bodyPlace = placeIn("the body of a reply", "");
+const rowPlace = placeIn("a row");
 const say = object({ say: several, wider: optional(flag) });
 const theirs = some(word, list(word, { minItems: 1 }), nothing, say);
 const tables = map(

@@ -321,6 +321,23 @@ test("of a hole that nothing fills its own place is said, once", async () => {
   expect(said[0]).toContain('"ofset" here (did you mean offset?); there is: filters, rows');
 });
 
+test.each(["a.b[0]|c", "[0].a", "[k=v].x|b[1][2]", "header:x-a|a", ""])(
+  "%j is a place",
+  async (total) => {
+    const calls = { search: { ...search, reply: { ...search.reply, total } } };
+    expect(await readDialect(JSON.stringify({ ...FILE, calls }), "f")).toMatchObject({ calls });
+  },
+);
+
+test.each(["a..b", "a[", "header:", "header:a b", "a]b", "a[k]", "a|header:", "a."])(
+  "%j is no place",
+  async (total) => {
+    const calls = { search: { ...search, reply: { ...search.reply, total } } };
+    const [said] = await refusalOf(JSON.stringify({ ...FILE, calls }));
+    expect(said).toContain('"total" is a place in a reply, not');
+  },
+);
+
 test("a list of words that is open may be spelled by a case", async () => {
   const open = { words: { level: { vp: "VP", open: true } } };
   const filters = { seniority_level: { ...FILE.filters.seniority_level, case: "title" } };
