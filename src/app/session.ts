@@ -25,6 +25,7 @@ import type { Context } from "../shared/context.ts";
 import { creditsText, ZERO } from "../shared/contract/money.ts";
 import { grouped } from "../shared/contract/text.ts";
 import type { CallSite } from "./failures.ts";
+import type { KeptTerms } from "./vendors.ts";
 
 /**
  * Free calls are retried and take their turn; whoever
@@ -158,11 +159,11 @@ async function sessionFor(
   });
 
   let saved = Promise.resolve();
-  const onLimits = (limits: ServiceLimits): void => {
-    saved = saved
-      .then(() => keepLimits(limits, target, context, notice))
-      .catch((error: Error) => notice(`warning: not kept: ${error.message}`));
+  const save = (work: () => Promise<void>): void => {
+    saved = saved.then(work).catch((error: Error) => notice(`warning: not kept: ${error.message}`));
   };
+  const onLimits = (limits: ServiceLimits): void =>
+    save(() => keepLimits(limits, target, context, notice));
 
   const timeouts = { free: patienceOf(maxWaitMs) };
   const client = await openClient(
@@ -171,11 +172,7 @@ async function sessionFor(
     {
       vendor: target.vendor,
       heeded: target.heeded,
-      onSeen: (keep) => {
-        saved = saved
-          .then(() => keep(connectionName))
-          .catch((error: Error) => notice(`warning: not kept: ${error.message}`));
-      },
+      onSeen: (keep) => save(() => keep(connectionName)),
     },
   );
   const pauses: Session["pauses"] = {};
@@ -222,28 +219,11 @@ async function sessionFor(
 export async function openClient(
   options: ClientOptions,
   context: Context,
-  {
-    vendor,
-    isProbe,
-    heeded,
-    onSeen,
-  }: Partial<Pick<Opened, "heeded" | "vendor">> & {
-    readonly isProbe?: boolean;
-    /** Gets what keeps what was seen of the vendor with the connection of a name. */
-    readonly onSeen?: (keep: (name: string) => Promise<void>) => void;
-  },
+  { vendor, ...terms }: Partial<Pick<Opened, "vendor">> & KeptTerms,
 ): Promise<ServiceClient> {
   if (vendor === undefined) return createClient(options);
-  const [{ heededBy, keepCharged, keepHeeded, ownFile }, { createDialectClient }] =
-    await Promise.all([import("./vendors.ts"), import("../engine/dialect/client.ts")]);
-  const { file } = await ownFile(vendor, context);
-  return createDialectClient(file, options, {
-    copy: vendor,
-    isProbe,
-    heeded: heededBy(heeded, vendor, context.now()),
-    onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: vendor }, context)),
-    onCharged: (amount) => onSeen?.((name) => keepCharged(amount, { ...options, name }, context)),
-  });
+  const { clientOf } = await import("./vendors.ts");
+  return (await clientOf(vendor, options, terms, context)).client;
 }
 
 /** With the connection of that address, where there is one. */

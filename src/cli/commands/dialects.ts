@@ -148,15 +148,6 @@ async function add(
     printer.note(`headcount login ${name} asks for its key, or HEADCOUNT_API_KEY holds it`);
 }
 
-/** What is paid for at once. */
-const UNITS: Readonly<Record<string, string>> = {
-  row: "a row",
-  match: "a row",
-  request: "a page",
-  started: "each parcel of rows that is begun",
-  call: "a call",
-};
-
 type Summary = ReturnType<typeof summaryOf>;
 
 function tell(summary: Summary, printer: Desk<object>["printer"]): void {
@@ -170,7 +161,7 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
   const how = stages === 2 ? "; whom there is, is found first and for nothing" : "";
   const where = told === null ? "; the charge is told nowhere, and counted" : `; told in ${told}`;
   const price = creditsText(parseCredits(person) ?? ZERO);
-  printer.note(`  ${price} for ${UNITS[per ?? "row"]}, ${counting}${how}${where}`);
+  printer.note(`  ${price} per ${per}, ${counting}${how}${where}`);
   printer.note(`  filters: ${filters.join(", ")}`);
   if (why !== null) printer.note(`  cannot: ${why}`);
   // Who is owned, and who is there at all, ids tell that are found first.
@@ -188,7 +179,7 @@ async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
       { title: "name", fixed: true },
       { title: "vendor" },
       { title: "credits", name: "person" },
-      { title: "by the", name: "per" },
+      { title: "per" },
       { title: "a count", name: "count" },
       { title: "stages" },
       { title: "filters" },

@@ -42,23 +42,6 @@ import {
 } from "./terms.ts";
 import { itemsAt, type Span, wholeAt, withVendors } from "./verbatim.ts";
 
-/** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
-export const createDialectClient = (
-  file: DialectFile,
-  options: ClientOptions,
-  terms: VendorTerms = {},
-): VendorClient => new DialectClient(file, options, terms);
-
-interface VendorClient extends ServiceClient {
-  /**
-   * Counts by a value that nobody has, once for each filter, for nothing.
-   * @returns keys that found nobody or were refused, and those that no such value is written for;
-   * undefined where a count costs credits
-   * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
-   */
-  tryNames(signal?: AbortSignal): Promise<Names | undefined>;
-}
-
 export interface Names {
   readonly nobody: readonly string[];
   readonly untried: readonly string[];
@@ -67,7 +50,7 @@ export interface Names {
   readonly unknown: readonly string[];
 }
 
-interface VendorTerms {
+export interface VendorTerms {
   /** Filters that need no trying: it was seen earlier that the vendor heeds them. */
   readonly heeded?: readonly string[] | undefined;
   readonly onSeen?: ((seen: Seen) => void) | undefined;
@@ -123,7 +106,8 @@ interface How {
   readonly signal?: AbortSignal | undefined;
 }
 
-class DialectClient implements VendorClient {
+/** What a file of a vendor makes of the calls of the contract. Throws as they do. */
+export class DialectClient implements ServiceClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   readonly #file: DialectFile;
@@ -145,7 +129,7 @@ class DialectClient implements VendorClient {
   readonly #onSeen: VendorTerms["onSeen"];
   readonly #onCharged: VendorTerms["onCharged"];
 
-  constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms) {
+  constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
     const { copy, heeded, isProbe = false, onCharged, onSeen } = terms;
     this.#heeded = new Set(heeded);
     this.#onSeen = onSeen;
@@ -203,6 +187,12 @@ class DialectClient implements VendorClient {
     throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
   }
 
+  /**
+   * Counts by a value that nobody has, once for each filter, for nothing.
+   * @returns keys that found nobody or were refused, and those that no such value is written for;
+   * undefined where a count costs credits
+   * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
+   */
   async tryNames(signal?: AbortSignal): Promise<Names | undefined> {
     const counting = pricedCounting(this.#file);
     if (counting === undefined || counting.price > 0n) return undefined;

@@ -59,10 +59,10 @@ export function nobodyBy(file: DialectFile, key: string): unknown {
 export const wordsIn = ({ filters, words = {} }: DialectFile) =>
   Object.entries(filters).flatMap(([key, { words: table = "", wider: isLoose }]) => {
     const list = words[table] ?? {};
-    if (list.open === true || isLoose === true) return [];
+    if (list.open === true || isLoose) return [];
     return entriesOf(list).flatMap(([word, theirs]) => {
       const isLooser = typeof theirs === "object" && theirs !== null && "say" in theirs;
-      return theirs === null || (isLooser && theirs.wider === true) ? [] : [{ key, word }];
+      return theirs === null || (isLooser && theirs.wider) ? [] : [{ key, word }];
     });
   });
 
@@ -149,7 +149,7 @@ function theirWords(
   const theirs = own?.[1] ?? null;
   if (theirs === null) throw unknownWord(file, key, value, words);
   if (typeof theirs !== "object" || !("say" in theirs)) return [theirs].flat() as string[];
-  if (theirs.wider === true) throw wider(file, `${key} "${echo(value)}"`);
+  if (theirs.wider) throw wider(file, `${key} "${echo(value)}"`);
   return [theirs.say].flat();
 }
 
@@ -164,7 +164,7 @@ function expressionOf(
   values: readonly Value[],
 ): unknown {
   const { any, one } = filter;
-  if (filter.wider === true) throw wider(file, key);
+  if (filter.wider) throw wider(file, key);
   if (any !== undefined) return filled(any, { values });
 
   const each = values.map((value) => filled(one, { value }));

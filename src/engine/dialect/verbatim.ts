@@ -20,7 +20,21 @@ export type Span = readonly [start: number, end: number];
  */
 export function itemsAt(body: Buffer, place: string): readonly Span[] | undefined {
   if (/[[|:]/.test(place) || !isUtf8(body)) return undefined;
-  return itemsIn(body, skipSpace(body, 0), place === "" ? [] : place.split("."))?.spans;
+  let found: readonly Span[] | undefined;
+  // Of two members of one name the later one counts, as for JSON.parse.
+  const look = (at: number, [name, ...rest]: readonly string[]): number | undefined => {
+    if (name !== undefined) {
+      if (body[at] === OPEN_OBJECT)
+        scanObject(body, at, (key, start) => (key === name ? look(start, rest) : undefined));
+      return undefined;
+    }
+    if (body[at] !== OPEN_LIST) return undefined;
+    const { end, ends, starts } = scanList(body, at);
+    found = starts.map((start, index) => [start, ends[index] ?? end]);
+    return end;
+  };
+  look(skipSpace(body, 0), place === "" ? [] : place.split("."));
+  return found;
 }
 
 /** The reply itself, where it is one object. */
@@ -28,30 +42,6 @@ export function wholeAt(body: Buffer): readonly Span[] | undefined {
   const start = skipSpace(body, 0);
   const isObject = isUtf8(body) && body[start] === OPEN_OBJECT;
   return isObject ? [[start, skipValue(body, start)]] : undefined;
-}
-
-interface Items {
-  readonly spans: readonly Span[];
-  /** Behind the list. */
-  readonly end: number;
-}
-
-function itemsIn(bytes: Buffer, at: number, [name, ...rest]: readonly string[]): Items | undefined {
-  if (name === undefined) {
-    if (bytes[at] !== OPEN_LIST) return undefined;
-    const { end, ends, starts } = scanList(bytes, at);
-    return { spans: starts.map((start, index) => [start, ends[index] ?? end]), end };
-  }
-  if (bytes[at] !== OPEN_OBJECT) return undefined;
-
-  // Of two members of one name the later one counts, as for JSON.parse.
-  let found: Items | undefined;
-  scanObject(bytes, at, (key, start) => {
-    if (key !== name) return undefined;
-    found = itemsIn(bytes, start, rest);
-    return rest.length === 0 ? found?.end : undefined;
-  });
-  return found;
 }
 
 /** As many bytes as a letter of ours takes at most. */

@@ -135,7 +135,7 @@ export class Attempts {
   ): Promise<boolean> {
     const { settlement } = this.#parts;
     const loss = asLost(error);
-    if (loss?.wasSent === true) await settlement.loss(flown);
+    if (loss?.wasSent) await settlement.loss(flown);
     else if (error instanceof ServiceError) {
       // Whether a 402 was one of the balance, the balance tells; what it says it took it took.
       const { creditsUsed = ZERO, status } = error;
@@ -159,8 +159,8 @@ export class Attempts {
     if (!(error instanceof ServiceError) || this.#refusedBehind.has(unit.intent.n)) return false;
     const { detail, status } = error;
     const { forgiving, page } = this.#options.source;
-    const isRefused = (status === 400 || status === 422) && forgiving !== true && !page;
-    const isDeep = isRefused && error.exact !== true && this.#isTooDeep(unit);
+    const isRefused = (status === 400 || status === 422) && !forgiving && !page;
+    const isDeep = isRefused && !error.exact && this.#isTooDeep(unit);
     if (!isDeep && !mayBeCursor(unit, error)) return false;
 
     const { n, target, offset } = unit.intent;
@@ -247,17 +247,17 @@ export class Attempts {
       await this.#lowerToBalance(flown, error);
       return true;
     }
-    if (status !== 400 && status !== 422 && status !== 413) return this.#cursorRefused(unit, error);
+    if (![400, 413, 422].includes(status)) return this.#cursorRefused(unit, error);
 
     const text = detail.join("; ");
-    if (source.forgiving === true && error.envelope) {
+    if (source.forgiving && error.envelope) {
       await settlement.miss(flown, text);
       return true;
     }
     const { accepted } = remaining.sizes;
     if (source.page !== undefined) throw drawnRefused(perPage, text, accepted.has(perPage));
     // Who declares what pages there are refuses none of them for its size, or where it lies.
-    if (error.exact === true) return this.#cursorRefused(unit, error);
+    if (error.exact) return this.#cursorRefused(unit, error);
 
     if (status !== 413 && this.#isTooDeep(unit)) {
       this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
@@ -379,5 +379,4 @@ export class Attempts {
 const mayBeCursor = (
   { intent: { cursor } }: Unit,
   { isWithoutCursor, status }: ServiceError,
-): boolean =>
-  cursor !== undefined && isWithoutCursor !== true && [400, 404, 410, 422].includes(status);
+): boolean => cursor !== undefined && !isWithoutCursor && [400, 404, 410, 422].includes(status);

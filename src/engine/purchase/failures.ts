@@ -394,10 +394,10 @@ type Place = ReturnType<typeof placeOf>;
 function inFlight(state: RunState, { dialect }: RunReader["plan"]): string | [] {
   const pending = pendingUnits(state).length;
   if (pending === 0) return [];
-  const [pages, them] = pending === 1 ? ["one page", "it"] : [`${pending} pages`, "them"];
+  const pages = counted(pending, "page");
   // No vendor knows by a key that it was asked before.
-  const how = dialect === undefined ? "under the same key" : "anew, as far as the cap allows";
-  const again = `; going on asks for ${them} ${how}`;
+  const how = dialect === undefined ? "under the same key" : "as far as the cap allows";
+  const again = `; going on asks again ${how}`;
   return `${pages} in flight may be charged${state.ended?.how === "stale" ? "" : again}`;
 }
 

@@ -333,7 +333,7 @@ function cameTwice({
     const told =
       plan.dialect === undefined
         ? say`${command("doctor")} tells how the service pages, and ${option("paging")} says it`
-        : '"pages" says in its file how the vendor pages, and "next" what leads to the next';
+        : "its file says otherwise";
     return say`the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows};
       ${told}`;
   }

@@ -84,14 +84,13 @@ const IN_WORDS: Readonly<Record<string, string>> = {
   array: "a list",
   string: "a text",
   number: "a number",
+  integer: "a whole number",
   boolean: "true or false",
 };
 
 /** What may stand there, in words. */
-const kindOf = ({ anyOf = [], const: only, enum: choices, type = "" }: Schema): string =>
-  anyOf.length > 0
-    ? [...new Set(anyOf.map(kindOf))].join(", or ")
-    : (IN_WORDS[type] ?? (choices === undefined ? String(only ?? type) : "a text"));
+const kindOf = ({ anyOf, type = "string" }: Schema): string =>
+  anyOf ? [...new Set(anyOf.map(kindOf))].join(", or ") : (IN_WORDS[type] ?? type);
 
 const typeOf = ({ type }: AnyNode): string => type.toLowerCase();
 
@@ -100,10 +99,8 @@ const notOf = (schema: Schema, node: AnyNode): string =>
 
 const accepts = (schema: Schema, node: AnyNode): boolean => {
   const type = typeOf(node);
-  const wanted =
-    schema.type ?? (schema.const === undefined && !schema.enum ? type : typeof schema.const);
-  if (schema.enum !== undefined) return type === "string";
-  return wanted === type || (wanted === "integer" && type === "number");
+  const { type: wanted = schema.enum ? "string" : type } = schema;
+  return type === (wanted === "integer" ? "number" : wanted);
 };
 
 /** Holds a node against what may stand there; `what` names it in an error. */
@@ -143,18 +140,15 @@ function checkShape(
     problems.push({ ...textPlaceOf(node), message: `${what} has no "${missing}"` });
 }
 
-/** Of several shapes the one that the node may be: of two objects, whose members are there. */
+/** Of several shapes the one that the node may be: of two objects, whose members are there most. */
 function branchOf(schema: Schema, node: AnyNode): Schema | undefined {
   if (schema.anyOf === undefined) return schema;
   const fitting = schema.anyOf.filter((each) => accepts(each, node));
   if (fitting.length < 2 || !isObjectNode(node)) return fitting[0];
   const keys = documentMembers(node, "", []).map(({ key }) => key);
-  const isNamed = (key: string): boolean => keys.includes(key);
-  return (
-    fitting.find(({ required = [] }) => required.every(isNamed)) ??
-    fitting.find(({ required = [] }) => required.some(isNamed)) ??
-    fitting[0]
-  );
+  const lacks = ({ required = [] }: Schema): number =>
+    required.filter((key) => !keys.includes(key)).length;
+  return fitting.sort((a, b) => lacks(a) - lacks(b))[0];
 }
 
 function valueProblem(schema: Schema, node: AnyNode): string | undefined {
@@ -397,14 +391,15 @@ function checkCalls(file: DialectFile, add: Add): void {
     }
 
   const { read, search } = calls;
-  if (search.gives === "ids" && read === undefined)
+  const isOfIds = search.gives === "ids";
+  if (isOfIds && read === undefined)
     add(["calls", "search"], 'a search that gives ids needs a call "read" that gives people');
-  if (search.gives !== "ids" && read !== undefined)
+  if (!isOfIds && read !== undefined)
     add(["calls", "read"], 'people are read by ids of a search that "gives": "ids", and none does');
   const { credits, least = "0", none = "0" } = search.price;
-  if (search.gives === "ids" && [credits, least, none].some((amount) => Number(amount) > 0))
+  if (isOfIds && [credits, least, none].some((amount) => Number(amount) > 0))
     add(["calls", "search", "price"], "ids are found for nothing: only what is read is booked");
-  if (search.gives !== "ids" && search.reply.id !== undefined)
+  if (!isOfIds && search.reply.id !== undefined)
     add(["calls", "search", "reply", "id"], 'only a search that "gives" ids has them there');
   if (read !== undefined && (read.reply.rows === undefined) === (read.reply.row === undefined))
     add(["calls", "read", "reply"], 'people stand at "rows", or one of them at "row"');
@@ -439,7 +434,7 @@ function checkReply({ pages, price, reply = {} }: VendorCall, add: Add): void {
   if (least > most) add(["pages", "size"], "the least comes first, then the most");
   if ((by === "cursor") !== (reply.next !== undefined))
     add(["pages"], 'pages by cursor need "next" in "reply", and no others have it');
-  if (by !== "cursor" && (one_size === true || end.includes("no next")))
+  if (by !== "cursor" && (one_size || end.includes("no next")))
     add(["pages"], '"one_size" and "no next" are said of cursors');
 }
 
