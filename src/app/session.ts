@@ -128,64 +128,65 @@ async function openTarget(
 /** Shorter waits are over before they are read. */
 const SAID_FROM_MS = 2_000;
 
+/** What is learned of the service while it is asked is kept, one after the other: it is a file. */
+async function clientFor(
+  target: Opened,
+  context: Context,
+  { notice = silent, log, asking }: SessionEvents,
+  maxWaitMs: number,
+) {
+  let kept = Promise.resolve();
+  const keeping = (work: () => Promise<void>): void => {
+    kept = kept.then(work).catch((error: Error) => notice(`warning: not kept: ${error.message}`));
+  };
+
+  const { apiKey, baseUrl, connect, dialect, heeded, vendor } = target;
+  const { now, env } = context;
+  const client = await openClient(
+    {
+      baseUrl,
+      connect,
+      apiKey,
+      dialect,
+      now,
+      env,
+      log,
+      asking,
+      onLimits: (limits) => keeping(() => keepLimits(limits, target, context, notice)),
+      timeouts: { free: patienceOf(maxWaitMs) },
+    },
+    context,
+    { vendor, heeded, onSeen: (keep) => keeping(() => keep(target.name)) },
+  );
+
+  const close = async (): Promise<void> => {
+    await kept;
+    await client.close();
+  };
+  return { client, close };
+}
+
 async function sessionFor(
   target: Opened,
   context: Context,
   { maxWait }: Connecting,
   events: SessionEvents,
 ): Promise<Session> {
-  const { notice = silent, log, asking } = events;
-  const { now, env, sleep, random, interrupted: signal } = context;
-  const {
-    name: connectionName,
-    apiKey,
-    baseUrl,
-    connect,
-    dialect,
-    serviceId,
-    sampleDir,
-    keySource,
-  } = target;
+  const { notice = silent } = events;
+  const { now, sleep, random, interrupted: signal } = context;
+  const { name: connectionName, apiKey, baseUrl, serviceId, sampleDir, keySource } = target;
 
   const maxWaitMs = maxWait * 1000;
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
 
-  const pacer = new Pacer({
-    stateDir: findFolder("state", context),
-    baseUrl: serviceId,
-    apiKey,
-    now,
-  });
-
-  let saved = Promise.resolve();
-  const save = (work: () => Promise<void>): void => {
-    saved = saved.then(work).catch((error: Error) => notice(`warning: not kept: ${error.message}`));
-  };
-  const onLimits = (limits: ServiceLimits): void =>
-    save(() => keepLimits(limits, target, context, notice));
-
-  const timeouts = { free: patienceOf(maxWaitMs) };
-  const client = await openClient(
-    { baseUrl, connect, apiKey, dialect, now, env, log, asking, onLimits, timeouts },
-    context,
-    {
-      vendor: target.vendor,
-      heeded: target.heeded,
-      onSeen: (keep) => save(() => keep(connectionName)),
-    },
-  );
+  const stateDir = findFolder("state", context);
+  const pacer = new Pacer({ stateDir, baseUrl: serviceId, apiKey, now });
+  const { client, close } = await clientFor(target, context, events, maxWaitMs);
   const pauses: Session["pauses"] = {};
+  const words = wordsOf(events, pauses, now);
   return {
-    client: paced(client, {
-      now,
-      sleep,
-      random,
-      maxWaitMs,
-      pacer,
-      signal,
-      ...wordsOf(events, pauses, now),
-    }),
+    client: paced(client, { now, sleep, random, maxWaitMs, pacer, signal, ...words }),
     connectionName,
     serviceId,
     get keyFingerprint() {
@@ -204,10 +205,7 @@ async function sessionFor(
     },
     pauses,
     notice,
-    close: async () => {
-      await saved;
-      await client.close();
-    },
+    close,
   };
 }
 

@@ -16,7 +16,10 @@ const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[
 const isSame = (word: string, wanted: string): boolean =>
   wanted.length > 3 && word.startsWith(wanted.slice(0, Math.max(4, wanted.length - 2)));
 
-/** How well an entry answers: a title and what users ask count for more than its first words. */
+/**
+ * How well an entry answers: a title and what users ask count for more than its first words, and
+ * one that lacks more than half of the words is no answer.
+ */
 function scoreOf([title, , text, asked]: Entry, words: readonly string[]): number {
   const [first, second] = [wordsOf(`${title} ${asked}`), wordsOf(text)];
   const scores = words.map((word) =>
@@ -28,12 +31,15 @@ function scoreOf([title, , text, asked]: Entry, words: readonly string[]): numbe
           ? 1
           : 0,
   );
-  return scores.includes(0) ? 0 : scores.reduce<number>((sum, score) => sum + score, 0);
+
+  const missing = scores.filter((score) => score === 0).length;
+  if (2 * missing > words.length) return 0;
+  return scores.reduce<number>((sum, score) => sum + score, 0) / (1 + missing);
 }
 
 /**
  * Where the answer to a word is found, offline: pages of the docs and commands, the best first.
- * @throws CliError exit 2 where nothing has all of the words, with what is nearest
+ * @throws CliError exit 2 where nothing has half of the words, with what is nearest
  */
 export async function lookUp(phrase: string): Promise<string> {
   const file = new URL("completions/pages.json", packageRoot());

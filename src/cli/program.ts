@@ -134,6 +134,55 @@ const find = (command: Command, words: readonly string[]): Command | undefined =
     command,
   );
 
+/** The program without its commands: what every one of them takes. */
+function declareProgram(): Command {
+  const program = new Command("headcount");
+  const connection = new Option(
+    "-c, --connection <name>",
+    'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)',
+  );
+
+  return (
+    program
+      .description(
+        "Count a segment of people for free, see what it costs, " +
+          "buy exactly that, keep every paid profile.",
+      )
+      // Read from the context's environment where they are used, not by commander.
+      .addOption(offering(connection, { kind: "connections" }))
+      .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
+      .oneOf(
+        "--paging <how>",
+        "how the service pages, where it is not known (env: HEADCOUNT_PAGING)",
+        ["page", "page0", "offset", "cursor"],
+      )
+      .option("--json", "one JSON document on stdout; errors as JSON on stderr")
+      .option("-q, --quiet", "no notices and no progress; what was bought is still a line")
+      .option("-v, --verbose", "one line per request on stderr")
+      .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
+      .addOption(
+        new Option(
+          "--max-wait <seconds>",
+          "longest that one call waits for a rate limit, or an answer",
+        )
+          .argParser(seconds)
+          .default(300),
+      )
+      .version(packageVersion(), "-V, --version", "print the version")
+      .addHelpOption(
+        Object.assign(new Option("-h, --help", "show help; --help-all: with every option"), {
+          is: (word: string) => ["-h", "--help", "--help-all"].includes(word),
+        }),
+      )
+      .helpCommand(
+        "help [command...]",
+        "help for a command, an error code or any word: budget, team, over_cap",
+      )
+      .examples(EXAMPLES)
+      .showSuggestionAfterError(true)
+  );
+}
+
 /**
  * Only the named command is loaded whole, the others are there for help; `"all"` loads every one.
  */
@@ -142,50 +191,7 @@ export async function buildProgram(
   argv: readonly string[],
   load: "named" | "all" = "named",
 ): Promise<Command> {
-  const program = new Command("headcount");
-  const connection = new Option(
-    "-c, --connection <name>",
-    'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)',
-  );
-
-  program
-    .description(
-      "Count a segment of people for free, see what it costs, " +
-        "buy exactly that, keep every paid profile.",
-    )
-    // Read from the context's environment where they are used, not by commander from the process's.
-    .addOption(offering(connection, { kind: "connections" }))
-    .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
-    .oneOf(
-      "--paging <how>",
-      "how the service pages, where it is not known (env: HEADCOUNT_PAGING)",
-      ["page", "page0", "offset", "cursor"],
-    )
-    .option("--json", "one JSON document on stdout; errors as JSON on stderr")
-    .option("-q, --quiet", "no notices and no progress; what was bought is still a line")
-    .option("-v, --verbose", "one line per request on stderr")
-    .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
-    .addOption(
-      new Option(
-        "--max-wait <seconds>",
-        "longest that one call waits for a rate limit, or an answer",
-      )
-        .argParser(seconds)
-        .default(300),
-    )
-    .version(packageVersion(), "-V, --version", "print the version")
-    .addHelpOption(
-      Object.assign(new Option("-h, --help", "show help; --help-all: with every option"), {
-        is: (word: string) => ["-h", "--help", "--help-all"].includes(word),
-      }),
-    )
-    .helpCommand(
-      "help [command...]",
-      "help for a command, an error code or any word: budget, team, over_cap",
-    )
-    .examples(EXAMPLES)
-    .showSuggestionAfterError(true);
-
+  const program = declareProgram();
   const wanted = commandName(argv);
   const helpFor = wanted === "help" ? commandName(argv.slice(argv.indexOf("help") + 1)) : undefined;
 

@@ -202,6 +202,13 @@ export function costOf(
   return { cost: creditsToNumber(cost), after: sumOf([after, all, -creditsToNumber(cost)]) };
 }
 
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+/** In the reader's own zone and language, with a month that is a word: 04/05 is two days. */
+export const momentOf = (time: string): string => MOMENT.format(new Date(time));
+export const dayOf = (time: string): string => DAY.format(new Date(time));
+
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 export const figure = (value: number): string => GROUPED.format(value);
 

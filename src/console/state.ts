@@ -15,6 +15,8 @@ export const notice = signal("");
 /** A new key, on every page until somebody says that it is kept: it is in no other answer. */
 export const newKey = signal<string | undefined>(undefined);
 export const place = signal<PagePlace>(placeInAddress(location.hash));
+/** Signed in, or not known to be out: a count need not wait until it is known who is asking. */
+const isWelcome = computed(() => me.value !== undefined || signedOut.value === undefined);
 export const mode = computed<"live" | "test">(() => {
   const modes = me.value?.modes ?? [];
   return modes.length === 1 && modes[0] !== undefined
@@ -64,9 +66,9 @@ export async function loadMe(): Promise<void> {
   signedOut.value = undefined;
 }
 
-/** Asks again for the balance: after a purchase, and when the page comes back to sight. */
+/** Asks again for the balance, and what it leaves: after a purchase, and when the page is back. */
 export const refreshMe = (): void => {
-  if (me.value !== undefined) loadMe().catch(fail);
+  if (me.value !== undefined) loadMe().then(recount).catch(fail);
 };
 
 /** The segment on the screen: everything that is told of it names it. */
@@ -126,8 +128,7 @@ export const recount = (): void => counts.ask(segment.value);
 
 export function countAlways(): void {
   effect(() => {
-    const of = segment.value;
-    if (me.value !== undefined || signedOut.value === undefined) counts.ask(of);
+    if (isWelcome.value) counts.ask(segment.value);
   });
   effect(() => {
     if (owns.value && count.value?.count) ownedOnes.ask(segment.value);

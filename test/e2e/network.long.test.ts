@@ -427,3 +427,63 @@ describe.skipIf(isLeftOut(chromium !== undefined))("the reference in a browser",
     }
   });
 });
+
+const hasNginx = spawnSync("nginx", ["-v"]).status === 0;
+
+describe.skipIf(isLeftOut(hasNginx))("the service behind nginx, as its page says", () => {
+  let behind: TestService;
+  let nginx: ChildProcess;
+  let address: string;
+  beforeAll(async () => {
+    behind = await startTestService({
+      people: 3_000,
+      console: {},
+      publicUrl: "https://people.example.com",
+    });
+    const port = await freePort();
+    address = `http://127.0.0.1:${port}`;
+
+    const page = readFileSync("docs/operate/operating.md", "utf8");
+    const block = /```nginx\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+    const place = block.replace("http://127.0.0.1:8787", behind.url);
+    expect(place).toContain(behind.url);
+    const config = join(dir, "nginx.conf");
+    const server = `server { listen 127.0.0.1:${port}; ${place} }`;
+    writeFileSync(
+      config,
+      `daemon off; pid ${dir}/nginx.pid; error_log ${dir}/nginx.log;
+       events {} http { access_log off; ${server} }`,
+    );
+    nginx = spawn("nginx", ["-c", config], { stdio: "ignore" });
+    while (
+      !(await fetch(`${address}/livez`).then(
+        ({ ok }) => ok,
+        () => false,
+      ))
+    )
+      await new Promise((wake) => setTimeout(wake, 20));
+  });
+  afterAll(async () => {
+    nginx.kill();
+    await behind.close();
+  });
+
+  test("a list is bought to its end, exactly, and the page signs in under its public name", async () => {
+    const { key } = behind;
+    const env = { HEADCOUNT_API_KEY: key, HEADCOUNT_BASE_URL: address };
+    const bought = await headcount(env, "search", "--all", "--yes", "--format", "ndjson");
+    expect(bought).toMatchObject({ code: 0 });
+    expect(bought.out.trim().split("\n")).toHaveLength(3_000);
+    expect((await behind.store.balance("default", "live")).balance).toBe(7_000_000_000n);
+
+    const page = async (host: string) =>
+      await promisify(execFile)("curl", [
+        ...asTyped`-s -o /dev/null -w %{http_code}`,
+        "-H",
+        `Host: ${host}`,
+        `${address}/console/`,
+      ]);
+    expect((await page("people.example.com")).stdout).toBe("200");
+    expect((await page("other.example.com")).stdout).toBe("421");
+  });
+});

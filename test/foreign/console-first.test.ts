@@ -52,6 +52,10 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the first load of the console", () => 
         // A browser that was never here: signed in, and with nothing kept.
         const cold = await browser.newContext({ storageState });
         const fresh = await cold.newPage();
+        let counts = 0;
+        fresh.on("request", (request) => {
+          if (request.url().endsWith("/console/api/count")) counts++;
+        });
         await fresh.addInitScript((selector) => {
           const { document, MutationObserver, performance } = globalThis as never as {
             document: { querySelector: (text: string) => unknown };
@@ -77,6 +81,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the first load of the console", () => 
             "globalThis.first !== undefined && performance.getEntriesByName('first-contentful-paint').length > 0",
           );
         await expect.poll(isThere, { timeout: 10_000, interval: 30 }).toBe(true);
+        // It becomes known meanwhile who is asking: the count is not begun anew for that.
+        await fresh.locator("[data-testid=balance]").waitFor();
+        if (place.startsWith("segment")) expect([name, counts]).toEqual([name, 1]);
         looks.push(
           await fresh.evaluate(`({
             paint: performance.getEntriesByName("first-contentful-paint")[0].startTime,

@@ -45,6 +45,12 @@ test.each([
   ["laptop sleeps", "docs/how-to/resume.md"],
   ["excel", "docs/how-to/spreadsheets.md"],
   ["budgte", "docs/how-to/jobs.md"],
+  ["every monday", "docs/how-to/jobs.md"],
+  ["cancel", "docs/how-to/resume.md"],
+  ["duplicates", "docs/how-to/new-only.md"],
+  // A phrase of which most is found is one that somebody asks in words of their own.
+  ["delete my whole data", "docs/how-to/personal-data.md"],
+  ["strange umlauts in excel", "docs/how-to/spreadsheets.md"],
 ])("help %s names %s first", async (phrase, place) => {
   expect(await answered(phrase)).toEqual({ code: 0, place, stderr: "" });
 });
@@ -57,6 +63,7 @@ test("a command is found by its last word; what nobody says gets the nearest tha
     ["serch", "did you mean headcount help search?"],
     ["conections", "did you mean headcount help connections?"],
     ["xyzzy", "headcount --help lists the commands"],
+    ["xyzzy frob budget", "headcount --help lists the commands"],
   ] as const) {
     const { code, stderr } = await answered(phrase);
     expect([code, stderr]).toEqual([2, expect.stringContaining(`hint: ${near}\n`)]);

@@ -42,6 +42,29 @@ const UNSEEN = /\u00ad|[\u{e0000}-\u{e007f}]|[\u{e0100}-\u{e01ef}]/gu;
  */
 export const inert = (value: string): string => harmless(value).replace(UNSEEN, "\ufffd");
 
+/** As many as one answer has room for. */
+async function inertRows(
+  records: ReturnType<typeof recordsFrom>,
+  fields: readonly string[],
+): Promise<{ rows: InertRow[]; cut: Set<string>; present: Set<string> }> {
+  const rows: InertRow[] = [];
+  const cut = new Set<string>();
+  const present = new Set<string>();
+  let bytes = 0;
+
+  for await (const record of records) {
+    for (const field of fields) if (fieldValue(record, field) !== undefined) present.add(field);
+    const row = inertRow(record, fields, cut);
+    const json = JSON.stringify(row);
+    // As JSON and as text.
+    bytes += Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json));
+    if (rows.length > 0 && bytes > ROWS_BYTES) break;
+    rows.push(row);
+  }
+
+  return { rows, cut, present };
+}
+
 /** Rows of a run that is owned, harmless and within bounds. Asks nobody. @throws CliError exit 2 */
 export async function readRowsTool(input: Input<"read_rows">, world: AgentWorld) {
   const { run: name, where, offset = 0, limit = DEFAULT_LIMIT } = input;
@@ -54,20 +77,8 @@ export async function readRowsTool(input: Input<"read_rows">, world: AgentWorld)
 
   const places = await world.positions(run, filters);
   const total = places.reduce((sum, { rows }) => sum + rows.length, 0);
-  const rows: InertRow[] = [];
-  const cut = new Set<string>();
-  const present = new Set<string>();
-  let [bytes, full] = [0, false];
-  for await (const record of recordsFrom(run, places, offset, limit)) {
-    for (const field of fields) if (fieldValue(record, field) !== undefined) present.add(field);
-    const row = inertRow(record, fields, cut);
-    const json = JSON.stringify(row);
-    // As JSON and as text.
-    bytes += Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json));
-    full = rows.length > 0 && bytes > ROWS_BYTES;
-    if (full) break;
-    rows.push(row);
-  }
+  const records = recordsFrom(run, places, offset, limit);
+  const { cut, present, rows } = await inertRows(records, fields);
 
   const published = new Set(publishedFields(kind));
   if (rows.length > 0)

@@ -13,7 +13,13 @@ import {
 } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import { spentBy } from "../../engine/runs/spend.ts";
-import { type Credits, credits, creditsLess, creditsText } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsLess,
+  creditsText,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, option, type Sentence, say, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
@@ -61,6 +67,26 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
   );
 }
 
+/** @throws CliError `over_cap` where a cap pays for the look-ups at most, and for nobody */
+function requireRoomBeside(cost: Credits, lookUps: Credits, cap: Credits | undefined): void {
+  if (cap === undefined || cap > cost) return;
+  const message =
+    `--max-credits pays for the look-ups at most (${creditsText(lookUps)}), ` +
+    "and for nobody; nothing was spent";
+  throw failed.credits(message, "--dry-run prices both", "over_cap");
+}
+
+/** @param rest companies of which no address is known, so that nobody is counted there */
+function tellLookUps(rest: readonly string[], spent: Credits, events: Events): void {
+  const tell = events.warning ?? events.notice;
+  if (rest.length > 0) {
+    const none = counted(rest.length, "company has", "companies have");
+    tell?.(`notice: ${none} no profile address that is known, left out: ${someOf(rest)}`);
+  }
+
+  if (spent > ZERO) tell?.(`notice: look-ups of companies cost ${creditsText(spent)}`);
+}
+
 /**
  * An order whose accounts all have addresses: those
  * that nobody owns are looked up first where it `buys`.
@@ -84,12 +110,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   } = await quote({ ...lookUp, maxCredits: undefined }, world);
   const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
-  if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) {
-    const message =
-      `--max-credits pays for the look-ups at most (${creditsText(lookUps.credits)}), ` +
-      "and for nobody; nothing was spent";
-    throw failed.credits(message, "--dry-run prices both", "over_cap");
-  }
+  if (lookUps.credits > 0n) requireRoomBeside(cost, lookUps.credits, maxCredits);
 
   const isOpen = lookUps.requests > 0 || continues !== undefined;
   if (buys && isOpen) {
@@ -108,19 +129,9 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
       ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value))
       : [];
 
-  if (rest.length > 0) {
-    const none = counted(rest.length, "company has", "companies have");
-    (events.warning ?? events.notice)?.(
-      `notice: ${none} no profile address that is known, left out: ${someOf(rest)}`,
-    );
-  }
-
   const { staffOf } = await import("./staff.ts");
   const spent = buys ? await spentOn(target, account, world) : cost;
-  if (buys && spent > before)
-    (events.warning ?? events.notice)?.(
-      `notice: look-ups of companies cost ${creditsText(credits(spent - before))}`,
-    );
+  tellLookUps(rest, buys ? credits(spent - before) : ZERO, events);
 
   return {
     order: {

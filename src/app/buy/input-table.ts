@@ -33,38 +33,38 @@ export function checkPrefix(prefix: string): string {
   );
 }
 
-/**
- * A table of the caller's, each row with the company that it
- * names; companies that several rows name are there once.
- * @param name of the file, for messages
- * @param isLeftOut companies that are not asked for:
- * their rows say that they are on the suppression list
- * @throws CliError exit 2 where it is no table, has no
- * such column, or has columns that begin as ours do
- */
-export async function readKept(
-  input: InputTable,
-  name: string,
-  how: How,
-  isLeftOut: (company: CompanyQuery) => boolean,
-): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
-  const { column, by, prefix, agree, learn } = how;
-  const table = named(headedBy(input, column));
-  const places = companyColumns(table, name, column);
-  const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
+/** @throws CliError exit 2 where a column of the table would be taken for one of ours */
+function requireNoClash(columns: readonly string[], prefix: string, name: string): void {
+  const match = columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
   if (match !== undefined) {
     throw usageError(
       `${name} has a column "${echo(match)}" already, and ours begin with ${prefix}`,
       `--prefix ${prefix === DEFAULT_PREFIX ? "company_" : DEFAULT_PREFIX} names ours otherwise`,
     );
   }
+}
 
+const namesNobody = (name: string, leftOut: number): CliError =>
+  leftOut > 0
+    ? usageError(
+        `${name} names no company but such as are on the suppression list; nothing was spent`,
+        "headcount suppress remove takes one off the list",
+        "suppressed",
+      )
+    : usageError(
+        `no row of ${name} names a company`,
+        "choose another column with --column NAME, or --by name where it names them by name",
+      );
+
+/** The rows of a table, each with the company that it names: one that several name is one. */
+function joinedBy(
+  names: Awaited<ReturnType<typeof companiesOf>>,
+  table: InputTable,
+  isLeftOut: (company: CompanyQuery) => boolean,
+) {
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
-  const cells = table.rows.map((row) => namingCells(row, places, table));
-  const learned = await networksFor(cells, learn);
-  const names = await companiesOf(cells, { by, agree, learned });
   const rows = table.rows.map((row, at): JoinRow => {
     const body = bodyOf(row, table);
     const query = names[at] ?? { why: "empty" };
@@ -90,20 +90,34 @@ export async function readKept(
     return { body, company, match: "found", why: "" };
   });
 
-  if (companies.length === 0 && leftOut > 0) {
-    throw usageError(
-      `${name} names no company but such as are on the suppression list; nothing was spent`,
-      "headcount suppress remove takes one off the list",
-      "suppressed",
-    );
-  }
+  return { companies, leftOut, rows };
+}
 
-  if (companies.length === 0) {
-    throw usageError(
-      `no row of ${name} names a company`,
-      "choose another column with --column NAME, or --by name where it names them by name",
-    );
-  }
+/**
+ * A table of the caller's, each row with the company that it
+ * names; companies that several rows name are there once.
+ * @param name of the file, for messages
+ * @param isLeftOut companies that are not asked for:
+ * their rows say that they are on the suppression list
+ * @throws CliError exit 2 where it is no table, has no
+ * such column, or has columns that begin as ours do
+ */
+export async function readKept(
+  input: InputTable,
+  name: string,
+  how: How,
+  isLeftOut: (company: CompanyQuery) => boolean,
+): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
+  const { column, by, prefix, agree, learn } = how;
+  const table = named(headedBy(input, column));
+  const places = companyColumns(table, name, column);
+  requireNoClash(table.columns, prefix, name);
+
+  const cells = table.rows.map((row) => namingCells(row, places, table));
+  const learned = await networksFor(cells, learn);
+  const names = await companiesOf(cells, { by, agree, learned });
+  const { companies, leftOut, rows } = joinedBy(names, table, isLeftOut);
+  if (companies.length === 0) throw namesNobody(name, leftOut);
 
   const { text, columns, json } = table;
   const sha256 = createHash("sha256").update(text).digest("hex");

@@ -23,26 +23,12 @@ export interface Staffing {
   readonly newOnly?: boolean | undefined;
 }
 
-/**
- * The people of companies; with a segment or titles those of them who match: as many segments of
- * one company each, of those whose address is known. @throws CliError exit 2
- */
-export function staffOf(
-  companies: readonly Prospect[],
-  { most, segment, ladder, keep, newOnly }: Staffing,
-): Target {
-  if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
-    // Their people tell which companies they are.
-    const turnOf = ({ by, value }: Prospect): number =>
-      by !== "company_network_url" ? 0 : value.includes("/") ? 1 : 2;
-    return {
-      kind: "employees",
-      companies: companies.toSorted((a, b) => turnOf(a) - turnOf(b)),
-      perCompany: most,
-    };
-  }
-
-  const { canonical, filters } = segment ?? checkedFilters({});
+/** Nobody is named twice, and no more counts are made than people wait for. */
+function requireOnce(
+  filters: CheckedFilters["filters"],
+  ladder: readonly string[] | undefined,
+  companies: number,
+): void {
   if (filters.company_network_url !== undefined) {
     throw usageError(
       "companies are named twice: as such, and by the filter company_network_url",
@@ -57,17 +43,45 @@ export function staffOf(
     );
   }
 
-  const rungs = ladder ?? [undefined];
-  if (companies.length * rungs.length > MOST_COUNTS) {
-    const each = ladder === undefined ? "" : ` and title (${rungs.length})`;
+  if (companies * (ladder?.length ?? 1) > MOST_COUNTS) {
+    const each = ladder === undefined ? "" : ` and title (${ladder.length})`;
     throw usageError(
-      `with filters each company (${grouped(companies.length)})${each} takes a free count, ` +
+      `with filters each company (${grouped(companies)})${each} takes a free count, ` +
         `and at most ${grouped(MOST_COUNTS)} are made`,
       "split the list",
     );
   }
+}
 
-  const titled = (title: string | undefined) => (title === undefined ? {} : { title });
+function everybodyAt(companies: readonly Prospect[], most: number | null): Target {
+  // Their people tell which companies they are.
+  const turnOf = ({ by, value }: Prospect): number =>
+    by !== "company_network_url" ? 0 : value.includes("/") ? 1 : 2;
+  return {
+    kind: "employees",
+    companies: companies.toSorted((a, b) => turnOf(a) - turnOf(b)),
+    perCompany: most,
+  };
+}
+
+const titled = (title: string | undefined) => (title === undefined ? {} : { title });
+
+/**
+ * The people of companies; with a segment or titles those of them who match: as many segments of
+ * one company each, of those whose address is known. @throws CliError exit 2
+ */
+export function staffOf(
+  companies: readonly Prospect[],
+  { most, segment, ladder, keep, newOnly }: Staffing,
+): Target {
+  if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
+    return everybodyAt(companies, most);
+  }
+
+  const { canonical, filters } = segment ?? checkedFilters({});
+  requireOnce(filters, ladder, companies.length);
+
+  const rungs = ladder ?? [undefined];
   const addresses = companies.flatMap(
     ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );

@@ -128,8 +128,19 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     budget,
     warnAt,
   };
+  const jobs = await jobsOf(entries, shared, name);
+  return { path, folder, budget, warnAt, sync: sync && resolve(folder, sync), jobs };
+}
+
+/** @param name of the file, as it is told */
+async function jobsOf(
+  entries: readonly DocumentMember[],
+  shared: Shared,
+  name: string,
+): Promise<readonly Job[]> {
   const jobs: Job[] = [];
   const outputs = new Map<string | undefined, string>();
+
   for (const member of entries) {
     const faults: DocumentProblem[] = [];
     const job = await readJob(member, shared, faults);
@@ -142,7 +153,7 @@ export async function readJobs(context: Context, word: string | undefined): Prom
     jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
 
-  return { path, folder, budget, warnAt, sync: sync && resolve(folder, sync), jobs };
+  return jobs;
 }
 
 async function readJob(

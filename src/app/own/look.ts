@@ -55,6 +55,12 @@ export interface Looking {
   readonly elsewhere?: readonly OwnedPerson[];
 }
 
+/** Somebody who is owned from another service: known by the address alone. */
+const strangerOf = (person: Parameters<typeof memberOf>[0]): SegmentMember => ({
+  ...memberOf(person, undefined),
+  identity: `@${person.values.network_url_address}`,
+});
+
 /**
  * Nobody can ask after who is forgotten: they are left
  * out where they are known to be all of the others.
@@ -107,9 +113,7 @@ export async function lookInto(
   if (bySketch === undefined && isTried) await requireSound(filters, counts);
 
   // Most sketches need nobody's record.
-  const strangers = others.map((person) => {
-    return { ...memberOf(person, undefined), identity: `@${person.values.network_url_address}` };
-  });
+  const strangers = others.map(strangerOf);
   let members =
     bySketch === undefined
       ? [...membersOf(identities), ...membersOf(beside()), ...strangers]

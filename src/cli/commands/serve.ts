@@ -139,14 +139,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       ...present({ store }),
       ...(await datasetOf(options, context)),
       signal: context.interrupted,
-      onSample: () => note("Making the sample dataset of 50,000 people (once, a few seconds) ..."),
-      onReload: (version) => note(`Serving dataset ${version} now.`),
-      onReloadError: (error) =>
-        warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
-      onChecked: (damage) => {
-        if (damage !== undefined) warn(damage);
-        else if (options.log) note("The whole dataset was held against its sums.");
-      },
+      ...wordsOfData(options, voice),
     });
 
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
@@ -234,6 +227,18 @@ async function witness(
         ),
     });
 }
+
+/** What is told of a dataset while it is made, opened, changed and looked through. */
+const wordsOfData = ({ log }: ServeOptions, { note, warn }: Voice) => ({
+  onSample: () => note("Making the sample dataset of 50,000 people (once, a few seconds) ..."),
+  onReload: (version: string) => note(`Serving dataset ${version} now.`),
+  onReloadError: (error: Error) =>
+    warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
+  onChecked: (damage: string | undefined) => {
+    if (damage !== undefined) warn(damage);
+    else if (log) note("The whole dataset was held against its sums.");
+  },
+});
 
 async function datasetOf({ dataset }: ServeOptions, context: Context) {
   if (dataset === undefined) return {};

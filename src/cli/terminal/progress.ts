@@ -53,6 +53,25 @@ export function openProgress(options: ProgressOptions): ProgressLine {
   return options.stream.isTTY === true ? spinner(options) : milestones(options);
 }
 
+/** How fast it goes, and how long it takes yet; nothing before that can be told. */
+function paceOf(
+  { done, total }: ProgressState,
+  elapsed: number,
+  { startedWith = 0, units }: Pick<ProgressOptions, "startedWith"> & { readonly units: string },
+) {
+  const fresh = done - startedWith;
+  const perSecond = elapsed > 0 && fresh > 0 ? (fresh * 1000) / elapsed : 0;
+  const hasSpeed = elapsed >= TICK_MS && perSecond > 0;
+  const speed = hasSpeed
+    ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`
+    : "";
+  const rest =
+    hasSpeed && total !== undefined && total > done
+      ? `${duration(((total - done) * 1000) / perSecond)} left`
+      : "";
+  return { speed, rest };
+}
+
 /** Where it is narrow the time left stays longest. */
 export function progressLine(
   state: ProgressState,
@@ -62,24 +81,13 @@ export function progressLine(
 ): string {
   const { done, total } = state;
   const units = options.units ?? `${options.unit}s`;
-  const elapsed = options.now() - startedAt;
-  const fresh = done - (options.startedWith ?? 0);
-  const perSecond = elapsed > 0 && fresh > 0 ? (fresh * 1000) / elapsed : 0;
-  const hasSpeed = elapsed >= TICK_MS && perSecond > 0;
+  const { rest, speed } = paceOf(state, options.now() - startedAt, { ...options, units });
   const rows =
     total === undefined
       ? counted(done, options.unit, units)
       : `${grouped(done)} of ${counted(total, options.unit, units)}`;
 
   const detail = harmless(state.detail ?? "");
-  const speed = hasSpeed
-    ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`
-    : "";
-  const rest =
-    hasSpeed && total !== undefined && total > done
-      ? `${duration(((total - done) * 1000) / perSecond)} left`
-      : "";
-
   const share = total === undefined || total <= 0 ? undefined : Math.min(done, total) / total;
   const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
   const unicode = options.unicode ?? true;

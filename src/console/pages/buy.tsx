@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ExportAnswer, QuoteAnswer } from "../../service/console/segment.ts";
 import { ApiError, api, reasonOf } from "../api.ts";
-import { amount, figure, fragmentOf, inWords } from "../segment.ts";
+import { amount, figure, fragmentOf, inWords, momentOf } from "../segment.ts";
 import {
   chosenFilters,
   count,
@@ -23,83 +23,93 @@ const WHOM = [
 ] as const;
 const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
 
-/** What it costs, bound for ten minutes; the button says the number that is charged, or less. */
-export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
-  const [first, problem, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
-  const text = first.value.trim();
+/** @param text how many, as it was typed; nothing for all. What is no number is not asked. */
+function useQuote(text: string, who: "new" | "all") {
+  const wanted = { filters: chosenFilters.value, mode: mode.value, who };
   const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
-  const who = useSignal<"new" | "all">("new");
-  const wanted = { filters: chosenFilters.value, mode: mode.value, who: who.value };
   const question = isNumber
     ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) })
     : undefined;
-  const {
-    ask,
-    error,
-    value: now,
-  } = useInquiry<QuoteAnswer>("/quote", question, text === "" ? 0 : 200);
+  const { ask, error, value } = useInquiry<QuoteAnswer>("/quote", question, text === "" ? 0 : 200);
+
+  const refused = error === undefined ? "" : reasonOf(error);
+  return {
+    quote: value,
+    question,
+    wrong: isNumber ? refused : NOT_WHOLE,
+    /** It binds no more: asked anew, and the button has to be pressed again. */
+    renew: () => {
+      if (question !== undefined) ask(question);
+      recount();
+    },
+  };
+}
+
+function allOf(who: "new" | "all"): string {
+  const every = (who === "new" ? owned.value?.new : undefined) ?? count.value?.count;
+  return every === undefined ? "all" : `all ${figure(every)}`;
+}
+
+const offerOf = (quote: QuoteAnswer | undefined): string =>
+  quote === undefined
+    ? "Buy"
+    : `Buy ${amount(quote.profiles, "profile")} for ${amount(quote.credits, "credit")}`;
+
+/** What it costs, bound for ten minutes; the button says the number that is charged, or less. */
+export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
+  const [first, problem, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
+  const who = useSignal<"new" | "all">("new");
+  const { question, quote: now, renew, wrong } = useQuote(first.value.trim(), who.value);
 
   useEffect(() => {
     problem.value = "";
   }, [question]);
 
-  const buy = async (): Promise<void> => {
-    if (now === undefined || isBusy.value) return;
+  const begin = async (post: () => Promise<Pick<ExportAnswer, "id">>): Promise<void> => {
+    if (isBusy.value) return;
     isBusy.value = true;
 
     try {
-      const { id } = await api<ExportAnswer>("POST", "/exports", { quote_id: now.quote_id });
+      const { id } = await post();
       refreshMe();
       onClose();
       go({ page: "exports", item: id });
     } catch (failure) {
       problem.value = reasonOf(failure);
-      // It binds no more: the new number is shown, and the button has to be pressed again.
-      if (failure instanceof ApiError && failure.status === 409 && question !== undefined) {
-        ask(question);
-        recount();
-      }
+      if (failure instanceof ApiError && failure.status === 409) renew();
     } finally {
       isBusy.value = false;
     }
   };
 
-  const goOn = async ({ id, credits_left: credits }: ExportAnswer): Promise<void> => {
-    try {
-      await api("POST", `/exports/${id}/continue`, { credits });
-      refreshMe();
-      onClose();
-      go({ page: "exports", item: id });
-    } catch (failure) {
-      problem.value = reasonOf(failure);
-    }
-  };
+  const buy = ({ quote_id }: QuoteAnswer) =>
+    begin(() => api<ExportAnswer>("POST", "/exports", { quote_id }));
 
-  const wrong = isNumber
-    ? problem.value || (error === undefined ? "" : reasonOf(error))
-    : NOT_WHOLE;
-  const every = (who.value === "new" ? owned.value?.new : undefined) ?? count.value?.count;
-  const all = every === undefined ? "all" : `all ${figure(every)}`;
-  const offer =
-    now && `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`;
+  const goOn = (item: ExportAnswer) =>
+    begin(async () => {
+      await api("POST", `/exports/${item.id}/continue`, { credits: item.credits_left });
+      return item;
+    });
+
+  const said = problem.value || wrong;
 
   return (
     <Dialog title="Buy" onClose={onClose}>
       <p class="soft">{inWords(chosenFilters.value)}</p>
       {owns.value ? <Choice name="Whom" chosen={who} options={WHOM} /> : null}
-      <Text label="How many" placeholder={all} inputMode="numeric" text={first} />
+      <Text label="How many" placeholder={allOf(who.value)} inputMode="numeric" text={first} />
       {now === undefined ? (
-        <p class="soft">{wrong === "" ? "…" : ""}</p>
+        <p class="soft">{said === "" ? "…" : ""}</p>
       ) : (
         <QuoteFacts quote={now} goOn={(item) => void goOn(item)} />
       )}
-      <Alert text={wrong} />
+      <Alert text={said} />
       <DialogButtons onClose={onClose}>
         <Button
           look="main"
           disabled={now?.allowed !== true || isBusy.value}
-          act={() => buy()}
-          text={offer ?? "Buy"}
+          act={() => void (now && buy(now))}
+          text={offerOf(now)}
         />
       </DialogButtons>
     </Dialog>
@@ -159,8 +169,8 @@ function BoughtBefore({ quote, goOn }: QuoteFactsProps) {
       {mine === profiles
         ? `All ${amount(mine, "profile")}`
         : `${figure(mine)} of these ${figure(profiles)}`}{" "}
-      {best.state === "buying" ? "are being bought since" : "were bought on"}{" "}
-      {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
+      {best.state === "buying" ? "are being bought since" : "were bought on"} {momentOf(best.made)}{" "}
+      and cost nothing again under{" "}
       <a href={fragmentOf({ ...place.value, page: "exports", item: best.id })}>Exports</a>. Buy
       charges for all of them anew.
       {best.state === "stopped" && best.kept && best.profiles > best.rows ? (

@@ -31,12 +31,28 @@ export const FieldProblem = ({
     </p>
   );
 
-/**
- * A filter that takes several values: chips (any of them
- * matches) and an input that suggests what the segment has.
- */
-export function Combobox({ filterKey, problem }: FieldProps) {
-  const id = useId();
+interface Slip {
+  /** Of a closed list it is known which value is none, and which may have been meant. */
+  readonly none: string | undefined;
+  readonly near: string | undefined;
+}
+
+const NO_SLIP: Slip = { none: undefined, near: undefined };
+
+function slipIn(chosen: readonly string[], known: readonly string[]): Slip {
+  const lower = new Set(known.map((value) => value.toLowerCase()));
+  const none = chosen.find((value) => !lower.has(value.toLowerCase()));
+  return none === undefined || known.length === 0 ? NO_SLIP : { none, near: nearest(none, known) };
+}
+
+/** How a key moves among so many options: round, and -1 where there is none. */
+const MOVES: Readonly<Record<string, (at: number, length: number) => number>> = {
+  ArrowDown: (at, length) => (length === 0 ? -1 : (at + 1) % length),
+  ArrowUp: (at, length) => (at <= 0 ? length : at) - 1,
+};
+
+/** The values of a filter, what is typed beside them, and what its keys do. */
+function useChoices(filterKey: FilterKey) {
   const [text, active, isOpen] = [useSignal(""), useSignal(-1), useSignal(false)];
   const input = useRef<HTMLInputElement>(null);
   const chosen = filterValues(chosenFilters.value, filterKey);
@@ -67,28 +83,37 @@ export function Combobox({ filterKey, problem }: FieldProps) {
     // Enter and the arrows are the input method's while it composes.
     if (event.isComposing) return;
     const { key } = event;
-    const [at, { length }] = [active.value, options];
+    const move = MOVES[key];
 
     if (key === "Backspace" && text.value === "") set(chosen.slice(0, -1));
-    if (key === "ArrowDown")
-      [isOpen.value, active.value] = [true, length === 0 ? -1 : (at + 1) % length];
-    else if (key === "ArrowUp")
-      [isOpen.value, active.value] = [true, length === 0 ? -1 : (at <= 0 ? length : at) - 1];
-    else if (key === "Enter") choose(options[at]?.value ?? meant());
+    if (move !== undefined)
+      [isOpen.value, active.value] = [true, move(active.value, options.length)];
+    else if (key === "Enter") choose(options[active.value]?.value ?? meant());
     else if (key === "Escape") isOpen.value = false;
     else return;
 
     event.preventDefault();
   };
 
+  const onInput = (typed: string): void => {
+    [text.value, active.value, isOpen.value] = [typed, -1, true];
+  };
+
+  return { active, choose, chosen, input, isOpen, onInput, onKeyDown, options, set, text };
+}
+
+/**
+ * A filter that takes several values: chips (any of them
+ * matches) and an input that suggests what the segment has.
+ */
+export function Combobox({ filterKey, problem }: FieldProps) {
+  const id = useId();
+  const { active, choose, chosen, input, isOpen, onInput, onKeyDown, options, set, text } =
+    useChoices(filterKey);
+
   const isShown = isOpen.value && options.length > 0;
   const isWrong = problem !== undefined;
-  // Of a closed list it is known which value is none, and what may have been meant.
-  const known = knownValues(filterKey);
-  const isKnown = (value: string): boolean =>
-    known.some((each) => each.toLowerCase() === value.toLowerCase());
-  const none = isWrong && known.length > 0 ? chosen.find((value) => !isKnown(value)) : undefined;
-  const near = none === undefined ? undefined : nearest(none, known);
+  const { near, none } = isWrong ? slipIn(chosen, knownValues(filterKey)) : NO_SLIP;
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>
@@ -106,9 +131,7 @@ export function Combobox({ filterKey, problem }: FieldProps) {
           aria-controls={`${id}-list`}
           aria-activedescendant={isShown && active.value >= 0 ? `${id}-${active.value}` : undefined}
           value={text.value}
-          onInput={(event) => {
-            [text.value, active.value, isOpen.value] = [event.currentTarget.value, -1, true];
-          }}
+          onInput={(event) => onInput(event.currentTarget.value)}
           onKeyDown={onKeyDown}
           aria-describedby={isWrong ? `${id}-problem` : undefined}
           aria-invalid={isWrong}

@@ -8,6 +8,7 @@ import {
   figure,
   fragmentOf,
   inWords,
+  momentOf,
   refreshCommand,
   searchCommand,
   whoOf,
@@ -85,25 +86,14 @@ interface ExportCardProps {
   readonly isAlone: boolean;
 }
 
+/** Whether there is something to show and to download. */
+const hasRows = ({ kept, rows, state }: ExportAnswer): boolean =>
+  kept && rows > 0 && state !== "buying";
+
 function ExportCard({ act, isAlone, item }: ExportCardProps) {
-  const {
-    by,
-    credits,
-    credits_left,
-    filters,
-    id,
-    kept,
-    price,
-    price_agreed,
-    profiles,
-    rows,
-    state,
-    why,
-  } = item;
+  const { by, credits, filters, id, kept, price, price_agreed, profiles, rows, state, why } = item;
   const isShort = state === "stopped";
-  const isThere = kept && rows > 0 && state !== "buying";
-  const rest = `${amount(profiles - rows, "profile")} more for ${amount(credits_left, "credit")}`;
-  const goOn = (): void => act(id, "continue", { credits: credits_left });
+  const isThere = hasRows(item);
 
   return (
     <>
@@ -118,8 +108,8 @@ function ExportCard({ act, isAlone, item }: ExportCardProps) {
           {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
         </p>
         <p class="soft">
-          Begun {new Date(item.made).toLocaleString()} by {whoOf(by)} ·{" "}
-          {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
+          Begun {momentOf(item.made)} by {whoOf(by)} ·{" "}
+          {kept ? `kept until ${momentOf(item.kept_until)}` : "no longer kept"}
         </p>
         {kept && isShort && price !== price_agreed ? (
           <p>
@@ -127,45 +117,62 @@ function ExportCard({ act, isAlone, item }: ExportCardProps) {
             agreed to: Continue agrees to what the rest costs now.
           </p>
         ) : null}
-        {may.value.buy ? (
-          <div class="line">
-            {isThere && !isAlone ? (
-              <Button
-                act={() => go({ item: id })}
-                text={`Show ${amount(rows, "person", "people")}`}
-              />
-            ) : null}
-            {isThere ? <Downloads item={item} /> : null}
-            {kept && isShort ? <Button look="main" act={goOn} text={`Continue: ${rest}`} /> : null}
-            {state === "buying" ? <Button act={() => act(id, "stop")} text="Stop" /> : null}
-          </div>
-        ) : null}
-        <details>
-          <summary>As a command</summary>
-          {isThere ? (
-            <>
-              <p class="soft">
-                The same rows for nothing, with a key of this account that has no cap:
-              </p>
-              <Shown>{exportCommand(id, me.value?.origin ?? location.origin)}</Shown>
-            </>
-          ) : null}
-          <p class="soft">
-            All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:
-          </p>
-          <Shown>{searchCommand(filters, Math.ceil(item.credits_anew), profiles)}</Shown>
-          {Object.keys(filters).length === 0 ? null : (
-            <>
-              <p class="soft">Later, only whoever is not in the file yet:</p>
-              <Shown>{refreshCommand(id, filters)}</Shown>
-            </>
-          )}
-        </details>
+        {may.value.buy ? <ExportButtons item={item} act={act} isAlone={isAlone} /> : null}
+        <AsCommand item={item} />
       </section>
       {isAlone && isThere && may.value.buy ? (
         <ExportPeople key={`${id} ${rows}`} item={item} />
       ) : null}
     </>
+  );
+}
+
+function ExportButtons({ act, isAlone, item }: ExportCardProps) {
+  const { credits_left: credits, id, kept, profiles, rows, state } = item;
+  const rest = `${amount(profiles - rows, "profile")} more for ${amount(credits, "credit")}`;
+
+  return (
+    <div class="line">
+      {hasRows(item) && !isAlone ? (
+        <Button act={() => go({ item: id })} text={`Show ${amount(rows, "person", "people")}`} />
+      ) : null}
+      {hasRows(item) ? <Downloads item={item} /> : null}
+      {kept && state === "stopped" ? (
+        <Button
+          look="main"
+          act={() => act(id, "continue", { credits })}
+          text={`Continue: ${rest}`}
+        />
+      ) : null}
+      {state === "buying" ? <Button act={() => act(id, "stop")} text="Stop" /> : null}
+    </div>
+  );
+}
+
+function AsCommand({ item }: { readonly item: ExportAnswer }) {
+  const { credits_anew, filters, id, kept, profiles, state } = item;
+
+  return (
+    <details>
+      <summary>As a command</summary>
+      {hasRows(item) ? (
+        <>
+          <p class="soft">The same rows for nothing, with a key of this account that has no cap:</p>
+          <Shown>{exportCommand(id, me.value?.origin ?? location.origin)}</Shown>
+        </>
+      ) : null}
+      <p class="soft">
+        All of them bought anew
+        {state === "stopped" && kept ? "; Continue buys the rest alone" : ""}:
+      </p>
+      <Shown>{searchCommand(filters, Math.ceil(credits_anew), profiles)}</Shown>
+      {Object.keys(filters).length === 0 ? null : (
+        <>
+          <p class="soft">Later, only whoever is not in the file yet:</p>
+          <Shown>{refreshCommand(id, filters)}</Shown>
+        </>
+      )}
+    </details>
   );
 }
 

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import type { KeysAnswer } from "../../service/console/account.ts";
 import { ApiError, api } from "../api.ts";
-import { amount, figure } from "../segment.ts";
+import { amount, dayOf, figure } from "../segment.ts";
 import { may, newKey } from "../state.ts";
 import {
   Alert,
@@ -25,8 +25,7 @@ const DAY_MS = 86_400_000;
 const MOST_DAYS = 36_500;
 const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
-const day = (text: string | null): string =>
-  text === null ? "never" : new Date(text).toLocaleDateString();
+const day = (text: string | null): string => (text === null ? "never" : dayOf(text));
 
 const stateOf = ({ expires, mode, revoked }: Key): string => {
   if (revoked !== null) return "revoked";
@@ -73,6 +72,19 @@ export function KeysPage() {
   );
 }
 
+/** Of what was typed; nothing typed is no bound. */
+function boundsOf(cap: string, days: string) {
+  if (!isWholeNumber(days) || days === "0" || Number(days) > MOST_DAYS)
+    throw new Error(`days: a whole number from 1 to ${MOST_DAYS}; empty for no end`);
+  if (!isWholeNumber(cap)) throw new Error("at most credits: a whole number; empty for no cap");
+
+  const end = new Date(Date.now() + Number(days) * DAY_MS);
+  return {
+    ...(cap === "" ? {} : { max_credits: Number(cap) }),
+    ...(days === "" ? {} : { expires_at: end.toISOString() }),
+  };
+}
+
 function NewKey({ onMade }: { readonly onMade: () => void }) {
   const [name, mode, cap, days] = [
     useSignal(""),
@@ -85,18 +97,10 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
   const id = useId();
 
   const make = async (): Promise<void> => {
-    if (!isWholeNumber(days.value) || days.value === "0" || Number(days.value) > MOST_DAYS)
-      throw new Error(`days: a whole number from 1 to ${MOST_DAYS}; empty for no end`);
-    if (!isWholeNumber(cap.value))
-      throw new Error("at most credits: a whole number; empty for no cap");
-
     const { key } = await api<{ key: string }>("POST", "/keys", {
       name: name.value,
       mode: mode.value,
-      ...(cap.value === "" ? {} : { max_credits: Number(cap.value) }),
-      ...(days.value === ""
-        ? {}
-        : { expires_at: new Date(Date.now() + Number(days.value) * DAY_MS).toISOString() }),
+      ...boundsOf(cap.value, days.value),
       ...(scopes.value.length === 0 ? {} : { scopes: scopes.value }),
     });
     [name.value, newKey.value] = ["", key];

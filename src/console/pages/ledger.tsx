@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { EntriesAnswer, KeysAnswer, UsageAnswer } from "../../service/console/account.ts";
 import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
-import { figure } from "../segment.ts";
+import { figure, momentOf, whoOf } from "../segment.ts";
 import { fail, mode } from "../state.ts";
 import {
   Absent,
@@ -29,9 +29,9 @@ const entryText = ({ call, kind, note }: Entry) => (
   </>
 );
 const SHOWN: readonly TableColumn<Entry>[] = [
-  ["Time", ({ at }) => new Date(at).toLocaleString(), "tight"],
+  ["Time", ({ at }) => momentOf(at), "tight"],
   ["Entry", entryText],
-  ["Key", ({ key }) => key, "tight"],
+  ["Who", ({ key }) => <span title={key ?? ""}>{whoOf(key ?? "")}</span>, "tight"],
   ["Rows", ({ rows }) => (rows === null ? "" : figure(rows)), "n"],
   ["Credits", ({ amount }) => figure(amount), "n"],
   ["Balance after", ({ balance_after: after }) => figure(after), "n"],

@@ -3,7 +3,12 @@ import { useEffect, useRef } from "preact/hooks";
 import type { PeopleAnswer } from "../../service/console/files.ts";
 import type { OwnedPeopleAnswer } from "../../service/console/owned.ts";
 import type { ExportAnswer } from "../../service/console/segment.ts";
-import { NUMBER_FIELDS, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
+import {
+  NUMBER_FIELDS,
+  PERSON,
+  PERSON_FIELDS,
+  type Person,
+} from "../../shared/contract/records.ts";
 import { api } from "../api.ts";
 import {
   arranged,
@@ -23,7 +28,12 @@ import { Button, Card, Text } from "./parts.tsx";
 const ROW = 36;
 /** Rows above and below what is in sight, so that a turn of the wheel shows no gap. */
 const MORE = 12;
-const COLUMN_REM = 12;
+
+/** A column is as wide as the example of its field: a title is seen whole beside a short city. */
+const remOf = (field: Field): number =>
+  Math.min(20, Math.max(10, 3 + String(PERSON[field][0]).length * 0.55));
+const widthOf = (fields: readonly Field[]): string =>
+  `${fields.reduce((width, field) => width + remOf(field), 0)}rem`;
 
 /** Those that are shown, as long as the page is open. */
 const columns = signal<readonly Field[]>([
@@ -258,9 +268,8 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
     const own = scroller.current;
     if (event.target !== event.currentTarget || own === null) return;
     const person = rows[current.value - first];
-    if (event.key === "c" && (event.ctrlKey || event.metaKey) && person !== undefined) {
-      event.preventDefault();
-      void navigator.clipboard.writeText(asCells([person], columns.value)).catch(fail);
+    if (isCopy(event) && person !== undefined) {
+      copyRow(event, person);
       return;
     }
 
@@ -268,8 +277,7 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
     if (next === undefined) return;
     event.preventDefault();
     current.value = Math.min(total - 1, Math.max(0, next));
-    bringToSight(own, current.value);
-    top.value = own.scrollTop;
+    top.value = broughtToSight(own, current.value);
   };
 
   return (
@@ -285,16 +293,10 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
         aria-rowcount={total + 1}
         aria-activedescendant={total === 0 ? undefined : `person-${current.value}`}
         tabIndex={0}
-        style={{ width: `${columns.value.length * COLUMN_REM}rem`, minWidth: "100%" }}
+        style={{ width: widthOf(columns.value), minWidth: "100%" }}
         onKeyDown={move}
       >
-        <thead>
-          <tr aria-rowindex={1}>
-            {columns.value.map((field) => (
-              <SortHead key={field} field={field} sorting={sorting} />
-            ))}
-          </tr>
-        </thead>
+        <Heads sorting={sorting} />
         <tbody>
           <Space rows={first} />
           {rows.map((person, index) => (
@@ -307,13 +309,31 @@ function PeopleGrid({ between, onMissing, sorting, total }: GridProps) {
   );
 }
 
-/** The head covers the first row in sight. */
-function bringToSight(scroller: HTMLElement, row: number): void {
+const isCopy = ({ ctrlKey, key, metaKey }: KeyboardEvent) => key === "c" && (ctrlKey || metaKey);
+
+function copyRow(event: Event, person: Person): void {
+  event.preventDefault();
+  void navigator.clipboard.writeText(asCells([person], columns.value)).catch(fail);
+}
+
+const Heads = ({ sorting }: { readonly sorting: Signal<Sorting | undefined> }) => (
+  <thead>
+    <tr aria-rowindex={1}>
+      {columns.value.map((field) => (
+        <SortHead key={field} field={field} sorting={sorting} />
+      ))}
+    </tr>
+  </thead>
+);
+
+/** The head covers the first row in sight. @returns how far it is scrolled then */
+function broughtToSight(scroller: HTMLElement, row: number): number {
   const { clientHeight, scrollTop } = scroller;
   const at = row * ROW;
   if (at < scrollTop) scroller.scrollTop = at;
   else if (at + 2 * ROW > scrollTop + clientHeight)
     scroller.scrollTop = at + 2 * ROW - clientHeight;
+  return scroller.scrollTop;
 }
 
 interface PersonRowProps {
@@ -367,7 +387,7 @@ function SortHead({ field, sorting }: SortHeadProps) {
   const way = now === undefined ? undefined : now.isDown ? "descending" : "ascending";
 
   return (
-    <th scope="col" aria-sort={way} class={lookOf(field)}>
+    <th scope="col" aria-sort={way} class={lookOf(field)} style={{ width: widthOf([field]) }}>
       <Button
         act={turn}
         text={`${labelOf(field)}${now === undefined ? "" : now.isDown ? " ↓" : " ↑"}`}

@@ -1,13 +1,11 @@
 import { useSignal } from "@preact/signals";
 import type { SegmentsAnswer } from "../../service/console/saved.ts";
 import { api } from "../api.ts";
-import { amount, figure, fragmentOf, inWords, whoOf } from "../segment.ts";
+import { amount, dayOf, figure, fragmentOf, inWords, whoOf } from "../segment.ts";
 import { chosenFilters, fail, may, mode, place } from "../state.ts";
 import { Alert, Button, Card, SubmitForm, Text, useLoaded, useWork } from "./parts.tsx";
 
 type Saved = SegmentsAnswer["segments"][number];
-
-const dayOf = (time: string): string => new Date(time).toLocaleDateString();
 
 interface SavedProps {
   readonly segment: Saved;
@@ -51,7 +49,11 @@ export function SavedPage() {
     <>
       <h1>Saved segments</h1>
       {answer !== undefined && segments.length === 0 ? (
-        <p>Nothing is saved yet. Choose filters and press Save below them.</p>
+        <p>
+          Nothing is saved yet. Choose filters of{" "}
+          <a href={fragmentOf({ ...place.value, page: "segment" })}>a segment</a>, and give it a
+          name under Save.
+        </p>
       ) : null}
       {segments.map((segment) => (
         <SavedCard key={segment.id} segment={segment} remove={() => remove(segment)} />

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { UsageAnswer } from "../../service/console/account.ts";
-import { amount, figure, sumOf } from "../segment.ts";
+import { amount, figure, sumOf, whoOf } from "../segment.ts";
 import { mode } from "../state.ts";
 import { Absent, Card, Choice, Table, useLoaded } from "./parts.tsx";
 
@@ -25,7 +25,7 @@ export function Usage() {
   const most = Math.max(...days.map(({ credits }) => credits));
   const refunded = sumOf((answer?.rows ?? []).map((row) => row.refunded));
   const partOf = ({ call, credits, key }: UsageRow): string =>
-    `${by.value === "key" ? key : call?.replaceAll("_", " ")} ${figure(credits)}`;
+    `${by.value === "key" ? whoOf(key ?? "") : call?.replaceAll("_", " ")} ${figure(credits)}`;
 
   return (
     <Card

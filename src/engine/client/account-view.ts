@@ -118,6 +118,50 @@ export type AccountView = ReturnType<typeof accountView> & {
   readonly priceRead?: string | undefined;
 };
 
+/** The names that services have for each field, the first that is told first. */
+const NAMES = {
+  accountId: ["account.id", "account_id", "id", "user.id", "user_id"],
+  accountName: ["account.name", "account_name", "name", "user.name", "email"],
+  keyMode: ["key.mode", "key_mode", "mode"],
+  keyId: ["key.id"],
+  keyPrefix: ["key.prefix", "key_prefix"],
+  plan: ["plan.name", "plan_name", "plan", "subscription.plan"],
+  balance: [
+    "credits.remaining",
+    "credits.balance",
+    "credits.available",
+    "credits_remaining",
+    "balance.credits",
+    "balance.remaining",
+    "balance",
+    "credit_balance",
+    "credits",
+  ],
+  held: ["credits.held", "credits.reserved", "credits_held", "held"],
+  usedToday: ["credits.used_today", "credits_used_today", "used_today"],
+  perMinute: under(LIMITS, [
+    "per_minute",
+    "requests_per_minute",
+    "rate_limit_per_minute",
+    "minute",
+    "rpm",
+  ]),
+  perDay: under(LIMITS, [
+    "per_day",
+    "requests_per_day",
+    "rate_limit_per_day",
+    "day",
+    "daily",
+    "rpd",
+  ]),
+  perPageMax: ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"],
+  maxDepth: ["limits.max_depth", "limits.max_results", "max_depth", "max_results"],
+  idempotencySeconds: ["limits.idempotency_seconds"],
+  datasetVersion: ["dataset.version", "dataset_version"],
+  people: ["dataset.people", "dataset.profiles"],
+  companies: ["dataset.companies"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
 /**
  * `result` of `GET /v1/account` (docs/reference/contract.md, Account). `costs`: credits
  * per profile or match. Undefined is what is not told. `idempotencyMs`: how
@@ -125,73 +169,38 @@ export type AccountView = ReturnType<typeof accountView> & {
  */
 export function accountView(result: unknown, meta: ReplyMeta) {
   const from = isObject(result) ? result : {};
+  const told = (field: keyof typeof NAMES): unknown => find(from, NAMES[field]);
+  const word = (field: keyof typeof NAMES) => text(told(field));
+  const number = (field: keyof typeof NAMES) => whole(told(field));
   const prices = pricesOf(from);
   const cost = (...names: readonly string[]): Credits | undefined =>
     names.map((name) => prices.get(plain(name))).find((each) => each !== undefined);
-  const mode = text(find(from, ["key.mode", "key_mode", "mode"]));
+  const mode = word("keyMode");
 
   return {
-    accountId: text(find(from, ["account.id", "account_id", "id", "user.id", "user_id"])),
-    accountName: text(find(from, ["account.name", "account_name", "name", "user.name", "email"])),
+    accountId: word("accountId"),
+    accountName: word("accountName"),
     keyMode: mode === "live" || mode === "test" ? (mode as "live" | "test") : undefined,
-    keyId: text(find(from, ["key.id"])),
+    keyId: word("keyId"),
     capLeft: undefined as Credits | undefined,
-    keyPrefix: text(find(from, ["key.prefix", "key_prefix"])),
-    plan: text(find(from, ["plan.name", "plan_name", "plan", "subscription.plan"])),
-    balance:
-      toldAmount(
-        find(from, [
-          "credits.remaining",
-          "credits.balance",
-          "credits.available",
-          "credits_remaining",
-          "balance.credits",
-          "balance.remaining",
-          "balance",
-          "credit_balance",
-          "credits",
-        ]),
-        "balance",
-      ) ?? meta.creditsRemaining,
-    held: toldAmount(
-      find(from, ["credits.held", "credits.reserved", "credits_held", "held"]),
-      "amount on hold",
-    ),
-    usedToday: parseCredits(find(from, ["credits.used_today", "credits_used_today", "used_today"])),
-    perMinute: whole(
-      find(
-        from,
-        under(LIMITS, [
-          "per_minute",
-          "requests_per_minute",
-          "rate_limit_per_minute",
-          "minute",
-          "rpm",
-        ]),
-      ),
-    ),
-    perDay: whole(
-      find(
-        from,
-        under(LIMITS, ["per_day", "requests_per_day", "rate_limit_per_day", "day", "daily", "rpd"]),
-      ),
-    ),
+    keyPrefix: word("keyPrefix"),
+    plan: word("plan"),
+    balance: toldAmount(told("balance"), "balance") ?? meta.creditsRemaining,
+    held: toldAmount(told("held"), "amount on hold"),
+    usedToday: parseCredits(told("usedToday")),
+    perMinute: number("perMinute"),
+    perDay: number("perDay"),
     costs: {
       person_search: cost("person_search", "search", "profile"),
       company_enrich: cost("company_enrich", "enrich"),
       company_employees: cost("company_employees", "employees"),
     },
-    perPageMax:
-      whole(
-        find(from, ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"]),
-      ) || undefined,
-    maxDepth:
-      whole(find(from, ["limits.max_depth", "limits.max_results", "max_depth", "max_results"])) ||
-      undefined,
-    idempotencyMs: 1_000 * (whole(find(from, ["limits.idempotency_seconds"])) ?? 0) || undefined,
-    datasetVersion: text(find(from, ["dataset.version", "dataset_version"])) ?? meta.datasetVersion,
-    people: whole(find(from, ["dataset.people", "dataset.profiles"])),
-    companies: whole(find(from, ["dataset.companies"])),
+    perPageMax: number("perPageMax") || undefined,
+    maxDepth: number("maxDepth") || undefined,
+    idempotencyMs: 1_000 * (number("idempotencySeconds") ?? 0) || undefined,
+    datasetVersion: word("datasetVersion") ?? meta.datasetVersion,
+    people: number("people"),
+    companies: number("companies"),
     raw: result,
     meta,
   };

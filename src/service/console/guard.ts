@@ -61,11 +61,8 @@ interface GuardOptions {
   readonly publicUrl?: string | undefined;
 }
 
-/**
- * Which names the console answers to, and from which
- * pages it takes changes (docs/operate/console.md, Rules).
- */
-export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
+/** The names that the console is served under, as a browser writes them. */
+function addressesOf({ host, port, publicUrl, scheme }: GuardOptions) {
   const hostName = host.includes(":") ? `[${host}]` : host;
   const any = host === "0.0.0.0" || host === "::";
   const names = ["127.0.0.1", "localhost", "[::1]", ...(any ? [] : [hostName.toLowerCase()])];
@@ -80,7 +77,15 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
     hosts.push(url.host);
     origins.push(url.origin);
   }
+  return { hosts, origins };
+}
 
+/**
+ * Which names the console answers to, and from which
+ * pages it takes changes (docs/operate/console.md, Rules).
+ */
+export function consoleGuard(options: GuardOptions) {
+  const { hosts, origins } = addressesOf(options);
   return {
     /**
      * A name of another page that was pointed at this address (DNS rebinding).

@@ -84,7 +84,8 @@ export async function openLog(out: {
 
 export type Metrics = Awaited<ReturnType<typeof openMetrics>>;
 
-async function openMeters() {
+/** Makers of meters of one registry, that of this process with them. */
+async function openRegistry() {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import(
     "prom-client"
   );
@@ -118,14 +119,22 @@ async function openMeters() {
       },
     });
 
+  const histogram = (name: string, help: string, label: string, buckets: number[]) =>
+    new Histogram({ name: `headcount_${name}`, help, labelNames: [label], buckets, registers });
+
+  return { registry, counter, gauge, histogram };
+}
+
+async function openMeters() {
+  const { counter, gauge, histogram, registry } = await openRegistry();
+
   const requests = counter("requests_total", "Answers by call and status", "call", "status");
-  const seconds = new Histogram({
-    name: "headcount_request_seconds",
-    help: "Time from the request's head to the end of the answer",
-    labelNames: ["call"],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers,
-  });
+  const seconds = histogram(
+    "request_seconds",
+    "Time from the request's head to the end of the answer",
+    "call",
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+  );
 
   const charged = counter(
     "credits_charged_total",

@@ -140,24 +140,11 @@ interface Office {
   readonly forget: () => void;
 }
 
-export function administration(
+/** What moves money by hand, each with who did it and a name by which it is done once. */
+function adjustments(
   database: LedgerDatabase,
-  { actor, balance, forget, now }: Office,
-): Administration {
-  const { rowLock } = database;
-  const acts = <Value>(
-    act: Act | undefined,
-    steps: (acting: Acting) => Steps<Value>,
-  ): Promise<Value> => {
-    const [at, by] = [now(), act?.by ?? actor];
-    return database.change("durable", (repeated) => steps({ at, by, repeated })).finally(forget);
-  };
-
-  const readAll = async <Value>(
-    { sql, values }: Query,
-    read: (row: Row) => Value,
-  ): Promise<readonly Value[]> => (await database.read(sql, ...values)).map(read);
-
+  { actor, balance }: Office,
+): Pick<Administration, "grant" | "deduct" | "refund"> {
   const labelOf = ({ accountId, mode }: Place, { by, note, reference }: Adjustment) => {
     const operation =
       reference === undefined
@@ -183,6 +170,48 @@ export function administration(
 
   const grant = adjusting("grant");
   return {
+    grant: (accountId, mode, amount, adjustment) =>
+      grant(
+        accountId,
+        mode,
+        amount,
+        typeof adjustment === "string" ? { note: adjustment } : adjustment,
+      ),
+
+    deduct: adjusting("correction"),
+
+    async refund(entryId, amount, adjustment) {
+      const sql = "SELECT account_id, mode, hold_id FROM entries WHERE id = $1 AND kind = 'charge'";
+      const [row] = await database.read(sql, entryId);
+      if (row === undefined) throw new StoreConflictError(`entry ${entryId} is no charge`);
+      const place = placeIn(row);
+      return move(place, {
+        kind: "refund",
+        holdId: String(row.hold_id),
+        amount,
+        ...labelOf(place, adjustment),
+      });
+    },
+  };
+}
+
+export function administration(database: LedgerDatabase, office: Office): Administration {
+  const { actor, forget, now } = office;
+  const { rowLock } = database;
+  const acts = <Value>(
+    act: Act | undefined,
+    steps: (acting: Acting) => Steps<Value>,
+  ): Promise<Value> => {
+    const [at, by] = [now(), act?.by ?? actor];
+    return database.change("durable", (repeated) => steps({ at, by, repeated })).finally(forget);
+  };
+
+  const readAll = async <Value>(
+    { sql, values }: Query,
+    read: (row: Row) => Value,
+  ): Promise<readonly Value[]> => (await database.read(sql, ...values)).map(read);
+
+  return {
     createAccount: (id, name, act) => acts(act, (acting) => createAccount(id, name, acting)),
     listAccounts: () => readAll({ sql: ACCOUNT_LIST, values: [now()] }, accountSummary),
     suspendAccount: (id, suspended, act) =>
@@ -207,28 +236,7 @@ export function administration(
     revokeKey: (id, act) => acts(act, (acting) => revokeKey(id, acting)),
     setPlan: (id, changes, act) => acts(act, (acting) => setPlan(id, changes, rowLock, acting)),
 
-    grant: (accountId, mode, amount, adjustment) =>
-      grant(
-        accountId,
-        mode,
-        amount,
-        typeof adjustment === "string" ? { note: adjustment } : adjustment,
-      ),
-
-    deduct: adjusting("correction"),
-
-    async refund(entryId, amount, adjustment) {
-      const sql = "SELECT account_id, mode, hold_id FROM entries WHERE id = $1 AND kind = 'charge'";
-      const [row] = await database.read(sql, entryId);
-      if (row === undefined) throw new StoreConflictError(`entry ${entryId} is no charge`);
-      const place = placeIn(row);
-      return move(place, {
-        kind: "refund",
-        holdId: String(row.hold_id),
-        amount,
-        ...labelOf(place, adjustment),
-      });
-    },
+    ...adjustments(database, office),
 
     entries: (query) => readAll(entriesQuery(query), ledgerEntry),
     usage: (query) => readAll(usageQuery(query), usageRow),

@@ -107,20 +107,9 @@ function* readGroup(
   const money =
     lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
 
-  const records = new Map<string, ReplyRecord>();
-  for (const row of yield* rowsOf(
-    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.kept_until, r.status, r.headers, r.body, r.digest,
-       h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
-     FROM (VALUES %) AS v JOIN idempotency r
-       ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
-     JOIN holds h ON h.id = r.hold_id LEFT JOIN keys k ON k.id = h.key_id LEFT JOIN instances i ON i.id = h.owner`,
-    ["text", "text", "text", "text"],
-    [...replies.values()],
-  )) {
-    const record = replyRecord(row, instances.isAlive(row, now));
-    records.set(recordKey(placeIn(row), row.call as string, row.key as string), record);
-    if (record.reply === undefined && !record.ownerAlive) holdIds.add(record.holdId);
-  }
+  const records = yield* readReplies([...replies.values()], { instances, now });
+  for (const { holdId, ownerAlive, reply } of records.values())
+    if (reply === undefined && !ownerAlive) holdIds.add(holdId);
 
   const holds = yield* readHolds([...holdIds], links);
   for (const hold of holds.values()) {
@@ -136,26 +125,6 @@ function* readGroup(
     [...operations].map((operation) => [operation]),
   );
 
-  // Whatever was charged may be about to come back.
-  const back = group.some(
-    ({ request }) => request.kind === "refund" || (request.kind === "release" && request.refund),
-  );
-  const refunded = !back
-    ? []
-    : yield* rowsOf(
-        `SELECT e.refund_of, CAST(SUM(e.amount) AS bigint) AS amount
-         FROM (VALUES %) AS v JOIN entries e ON e.refund_of = v.column1 GROUP BY e.refund_of`,
-        ["id"],
-        [...holds.keys()].map((id) => [id]),
-      );
-
-  const numbered = group.some(
-    ({ request }) => request.kind === "hold" && request.holdId === undefined,
-  );
-  const [last] = numbered
-    ? yield* statementRows("SELECT COALESCE(MAX(id), 0) AS id FROM holds")
-    : [];
-
   return {
     now,
     money: money ?? (yield* readMoney([...places.values()], "", links.heads)),
@@ -167,11 +136,62 @@ function* readGroup(
     sessions: yield* readSessions([...sessions]),
     owned: yield* readOwned([...marks]),
     budgets,
-    refunded: new Map(
-      refunded.map((row) => [String(row.refund_of), credits(row.amount as bigint)]),
-    ),
-    nextHoldId: ((last?.id ?? 0n) as bigint) + 1n,
+    refunded: yield* readRefunded(group, [...holds.keys()]),
+    nextHoldId: yield* readNextHold(group),
   };
+}
+
+/** What is kept of replies, by account, mode, call and key. */
+function* readReplies(
+  asked: readonly (readonly unknown[])[],
+  { instances, now }: Pick<GroupOptions, "instances" | "now">,
+): Steps<ReadonlyMap<string, ReplyRecord>> {
+  const rows = yield* rowsOf(
+    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.kept_until, r.status, r.headers, r.body, r.digest,
+       h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
+     FROM (VALUES %) AS v JOIN idempotency r
+       ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
+     JOIN holds h ON h.id = r.hold_id LEFT JOIN keys k ON k.id = h.key_id LEFT JOIN instances i ON i.id = h.owner`,
+    ["text", "text", "text", "text"],
+    asked,
+  );
+
+  return new Map(
+    rows.map((row) => [
+      recordKey(placeIn(row), row.call as string, row.key as string),
+      replyRecord(row, instances.isAlive(row, now)),
+    ]),
+  );
+}
+
+/** Of what was charged for holds, what came back: read where some of it may be about to. */
+function* readRefunded(
+  group: readonly Attempt[],
+  holds: readonly string[],
+): Steps<Facts["refunded"]> {
+  const isBack = group.some(
+    ({ request }) => request.kind === "refund" || (request.kind === "release" && request.refund),
+  );
+  if (!isBack) return new Map();
+
+  const rows = yield* rowsOf(
+    `SELECT e.refund_of, CAST(SUM(e.amount) AS bigint) AS amount
+     FROM (VALUES %) AS v JOIN entries e ON e.refund_of = v.column1 GROUP BY e.refund_of`,
+    ["id"],
+    holds.map((id) => [id]),
+  );
+  return new Map(rows.map((row) => [String(row.refund_of), credits(row.amount as bigint)]));
+}
+
+/** The number of the next hold; read where one of the group has none yet. */
+function* readNextHold(group: readonly Attempt[]): Steps<bigint> {
+  const isNumbered = group.some(
+    ({ request }) => request.kind === "hold" && request.holdId === undefined,
+  );
+  const [last] = isNumbered
+    ? yield* statementRows("SELECT COALESCE(MAX(id), 0) AS id FROM holds")
+    : [];
+  return ((last?.id ?? 0n) as bigint) + 1n;
 }
 
 /** Holds by id; their links, and those of the requests that wait for them, go to `links`. */

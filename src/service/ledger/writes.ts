@@ -33,29 +33,7 @@ export function* writeGroup(
     writes.forgotten.map((id) => [id]),
   );
 
-  yield* tupled(
-    `INSERT INTO holds (${HOLD_COLUMNS.join(", ")}, digest, ` +
-      "state) SELECT v.*, 'pending' FROM (VALUES %) AS v",
-    ["id", "text", "text", "text", "text", "bigint", "text", "text", "text", "bigint", "text"],
-    writes.holds.map(({ id, request }) => {
-      const { accountId, amount, call, idempotency, keyId, mode, requestId } = request;
-      const key = idempotency?.key ?? null;
-      const values = [id, accountId, mode, keyId, call, amount, requestId, key, instances.id, now];
-      return [...values, heldDigest(values)];
-    }),
-  );
-
-  yield* tupled(
-    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, kept_until, digest)
-     SELECT v.* FROM (VALUES %) AS v`,
-    ["text", "text", "text", "text", "text", "id", "bigint", "bigint", "text"],
-    writes.records.map(({ id, request: { accountId, call, idempotency, mode } }) => {
-      const digest = replyDigest([idempotency?.requestHash ?? "", null, null, null]);
-      const { key, requestHash } = idempotency ?? {};
-      return [accountId, mode, call, key, requestHash, id, now, now, digest];
-    }),
-  );
-
+  yield* writeHolds(writes, { instances, now });
   const replies = writes.replies.map(({ holdId, keptUntil, reply: { body, headers, status } }) => {
     const values = [status, JSON.stringify(headers), body];
     return [
@@ -122,6 +100,72 @@ function* writeFigures(
   }
 }
 
+/** Holds that begin, and that their keys are taken. */
+function* writeHolds(
+  writes: Writes,
+  { instances, now }: Pick<GroupOptions, "instances" | "now">,
+): Steps<void> {
+  yield* tupled(
+    `INSERT INTO holds (${HOLD_COLUMNS.join(", ")}, digest, ` +
+      "state) SELECT v.*, 'pending' FROM (VALUES %) AS v",
+    ["id", "text", "text", "text", "text", "bigint", "text", "text", "text", "bigint", "text"],
+    writes.holds.map(({ id, request }) => {
+      const { accountId, amount, call, idempotency, keyId, mode, requestId } = request;
+      const key = idempotency?.key ?? null;
+      const values = [id, accountId, mode, keyId, call, amount, requestId, key, instances.id, now];
+      return [...values, heldDigest(values)];
+    }),
+  );
+
+  yield* tupled(
+    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, kept_until, digest)
+     SELECT v.* FROM (VALUES %) AS v`,
+    ["text", "text", "text", "text", "text", "id", "bigint", "bigint", "text"],
+    writes.records.map(({ id, request: { accountId, call, idempotency, mode } }) => {
+      const digest = replyDigest([idempotency?.requestHash ?? "", null, null, null]);
+      const { key, requestHash } = idempotency ?? {};
+      return [accountId, mode, call, key, requestHash, id, now, now, digest];
+    }),
+  );
+}
+
+/** What the keys of an account spent in a day, by call. */
+function* writeUsage(entries: readonly Entry[], day: string): Steps<void> {
+  const used = new Map<string, unknown[]>();
+  for (const { accountId, amount, kind, mode, sold, used: by } of entries) {
+    if (by === null) continue;
+
+    const id = [accountId, mode, by.keyId, by.call].join(" ");
+    const sums = used.get(id) ?? [accountId, mode, day, by.keyId, by.call, 0, 0, 0n, 0n];
+    const [calls, rows, charged, refunded] = sums.slice(5) as [
+      number,
+      number | null,
+      bigint,
+      bigint,
+    ];
+
+    const counted =
+      kind === "charge"
+        ? [
+            calls + 1,
+            rows === null || sold === null ? null : rows + sold,
+            charged - amount,
+            refunded,
+          ]
+        : [calls, rows, charged, refunded + amount];
+
+    used.set(id, [...sums.slice(0, 5), ...counted]);
+  }
+
+  yield* tupled(
+    `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded) VALUES %
+     ON CONFLICT (account_id, mode, day, key_id, call) DO UPDATE SET calls = usage.calls + excluded.calls,
+       sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged, refunded = usage.refunded + excluded.refunded`,
+    ["text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint"],
+    [...used.values()],
+  );
+}
+
 function* writeEntries(
   entries: readonly Entry[],
   links: Links,
@@ -161,39 +205,7 @@ function* writeEntries(
     }),
   );
 
-  const used = new Map<string, unknown[]>();
-  for (const { accountId, amount, kind, mode, sold, used: by } of entries) {
-    if (by === null) continue;
-
-    const id = [accountId, mode, by.keyId, by.call].join(" ");
-    const sums = used.get(id) ?? [accountId, mode, day, by.keyId, by.call, 0, 0, 0n, 0n];
-    const [calls, rows, charged, refunded] = sums.slice(5) as [
-      number,
-      number | null,
-      bigint,
-      bigint,
-    ];
-
-    const counted =
-      kind === "charge"
-        ? [
-            calls + 1,
-            rows === null || sold === null ? null : rows + sold,
-            charged - amount,
-            refunded,
-          ]
-        : [calls, rows, charged, refunded + amount];
-
-    used.set(id, [...sums.slice(0, 5), ...counted]);
-  }
-
-  yield* tupled(
-    `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded) VALUES %
-     ON CONFLICT (account_id, mode, day, key_id, call) DO UPDATE SET calls = usage.calls + excluded.calls,
-       sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged, refunded = usage.refunded + excluded.refunded`,
-    ["text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint"],
-    [...used.values()],
-  );
+  yield* writeUsage(entries, day);
 
   const acts = entries.filter(({ kind }) => kind !== "charge").map((entry) => actOf(entry));
   for (const act of acts) yield* audit(act, now);

@@ -82,15 +82,12 @@ interface Existing {
   readonly category: string;
 }
 
-async function upsert(
+/** A table that has these columns, the first of which is its key: made, or widened. */
+async function fitTable(
   client: Client,
-  target: Target,
+  into: string,
   columns: readonly TypedColumn[],
-  batches: AsyncIterable<readonly JsonRecord[]>,
-): Promise<number> {
-  await client.query("BEGIN");
-  const into = sqlName(target);
-  const all = [IDENTITY_COLUMN, ...columns];
+): Promise<void> {
   const long = columns.find(({ name }) => Buffer.byteLength(name) > NAME_BYTES);
   if (long !== undefined)
     throw new TableRefusal(
@@ -102,16 +99,28 @@ async function upsert(
   const define = ({ name, type }: TypedColumn): string => `${quoted(name)} ${TYPES[type]}`;
 
   if (has === undefined) {
-    const [identity, ...rest] = all.map(define);
+    const [identity, ...rest] = columns.map(define);
     await client.query(`CREATE TABLE ${into} (${[`${identity} PRIMARY KEY`, ...rest].join(", ")})`);
   } else {
     if (!has.has(IDENTITY)) throw noIdentity();
-    for (const column of all) checkFit(column, has.get(column.name));
-    const lacks = all
+    for (const column of columns) checkFit(column, has.get(column.name));
+    const lacks = columns
       .filter(({ name }) => !has.has(name))
       .map((column) => `ADD COLUMN ${define(column)}`);
     if (lacks.length > 0) await client.query(`ALTER TABLE ${into} ${lacks.join(", ")}`);
   }
+}
+
+async function upsert(
+  client: Client,
+  target: Target,
+  columns: readonly TypedColumn[],
+  batches: AsyncIterable<readonly JsonRecord[]>,
+): Promise<number> {
+  await client.query("BEGIN");
+  const into = sqlName(target);
+  const all = [IDENTITY_COLUMN, ...columns];
+  await fitTable(client, into, all);
 
   const names = all.map(({ name }) => quoted(name));
   const [id, ...others] = names;
