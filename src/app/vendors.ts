@@ -13,7 +13,6 @@ import {
 } from "../engine/connections/config.ts";
 import { configDir, stateDir } from "../engine/connections/paths.ts";
 import { keyModeOf } from "../engine/connections/resolve.ts";
-import type { VendorTerms } from "../engine/dialect/client.ts";
 import { Disk, errorCode } from "../engine/runs/disk.ts";
 import { NO_SPENDING } from "../engine/runs/journal.ts";
 import { putSpend } from "../engine/runs/spend.ts";
@@ -87,36 +86,8 @@ export const heededBy = (
 ): readonly string[] =>
   heeded?.file === file && now - Date.parse(heeded.at) < SEEN_MS ? heeded.keys : [];
 
-export interface KeptTerms extends Pick<VendorTerms, "isProbe"> {
-  readonly heeded?: Heeded | undefined;
-  /** Gets what keeps what a client saw, for the processes after it, with a connection's name. */
-  readonly onSeen?: (keep: (name: string) => Promise<void>) => void;
-}
-
-/**
- * Speaks as the copy of a file says, and the file.
- * @throws CliError see {@link ownFile}
- */
-export async function clientOf(
-  copy: string,
-  options: ClientOptions,
-  { heeded, isProbe, onSeen }: KeptTerms,
-  context: Context,
-) {
-  const own = await ownFile(copy, context);
-  const { DialectClient } = await import("../engine/dialect/client.ts");
-  const client = new DialectClient(own.file, options, {
-    copy,
-    isProbe,
-    heeded: heededBy(heeded, copy, context.now()),
-    onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: copy }, context)),
-    onCharged: (amount) => onSeen?.((name) => keepCharged(amount, { ...options, name }, context)),
-  });
-  return { ...own, client };
-}
-
 /** Keeps with the connection what a client saw of filters, for the processes after it. */
-async function keepHeeded(
+export async function keepHeeded(
   { keys, isHeeded }: Seen,
   { name, file }: { readonly name: string; readonly file: string },
   context: Context,
@@ -135,12 +106,13 @@ async function keepHeeded(
 }
 
 /** Books what a call took that by the file is free: it is of no run, and `spend` tells it. */
-function keepCharged(
+export function keepCharged(
   amount: Credits,
   { name, baseUrl, apiKey }: Pick<ClientOptions, "apiKey" | "baseUrl"> & { readonly name: string },
   context: Context,
 ): Promise<void> {
   const at = context.now();
+
   return putSpend(new Disk(), join(stateDir(context), "runs"), {
     run: `call-${randomUUID()}`,
     connection: name,

@@ -36,7 +36,7 @@ import { CliError, type DoorWords, Option } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
-import type { KeptTerms } from "../vendors.ts";
+import { type KeptTerms, vendorClient } from "../session.ts";
 
 export interface Check {
   readonly name: string;
@@ -315,14 +315,14 @@ async function probeVendor(
   const { now, env } = context;
   const key = { shown: keyPrefix(apiKey), source: keySource };
   try {
-    const { clientOf, heededBy } = await import("../vendors.ts");
+    const { heededBy } = await import("../vendors.ts");
     const options = { baseUrl, apiKey, dialect, now, env, asking };
     let kept = Promise.resolve();
     const onSeen: KeptTerms["onSeen"] = (keep) => {
       kept = kept.then(() => keep(name));
     };
     const terms = { isProbe: true, onSeen };
-    const { client, digest, file, text } = await clientOf(vendor, options, terms, context);
+    const { client, digest, file, text } = await vendorClient(vendor, options, terms, context);
     const from = file.from?.length ? "read on public pages" : "of your own";
     add(service("Dialect", "ok", `${file.name}, ${from}, ${copyText(digest, text)}`));
     try {

@@ -137,6 +137,7 @@ export class DialectClient implements ServiceClient {
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
+
     const names = namesIn(file);
     const counting = paidCounting(file);
     const tries = (filters: Filters): number => this.#untried(filters).length;

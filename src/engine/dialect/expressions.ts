@@ -6,7 +6,12 @@ import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled } from "../../shared/dialect/holes.ts";
-import type { DialectFile, DialectFilter, Words } from "../../shared/dialect/shape.ts";
+import {
+  type DialectFile,
+  type DialectFilter,
+  spellingsOf,
+  type Words,
+} from "../../shared/dialect/shape.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 
 type Value = string | number;
@@ -60,10 +65,9 @@ export const wordsIn = ({ filters, words = {} }: DialectFile) =>
   Object.entries(filters).flatMap(([key, { words: table = "", wider: isLoose }]) => {
     const list = words[table] ?? {};
     if (list.open === true || isLoose) return [];
-    return entriesOf(list).flatMap(([word, theirs]) => {
-      const isLooser = typeof theirs === "object" && theirs !== null && "say" in theirs;
-      return theirs === null || (isLooser && theirs.wider) ? [] : [{ key, word }];
-    });
+    return entriesOf(list).flatMap(([word, theirs]) =>
+      theirs === null || isWider(theirs) ? [] : [{ key, word }],
+    );
   });
 
 const listOf = (value: Filters[keyof Filters]): readonly Value[] =>
@@ -142,16 +146,18 @@ function theirWords(
   key: string,
   { words: table = "", case: how }: Pick<Valued, "case" | "words">,
   value: string,
-): string[] {
+): readonly string[] {
   const words = file.words?.[table] ?? {};
   const own = entriesOf(words).find(([word]) => word.toLowerCase() === value.toLowerCase());
   if (own === undefined && words.open === true) return [inCase(value, how)];
   const theirs = own?.[1] ?? null;
   if (theirs === null) throw unknownWord(file, key, value, words);
-  if (typeof theirs !== "object" || !("say" in theirs)) return [theirs].flat() as string[];
-  if (theirs.wider) throw wider(file, `${key} "${echo(value)}"`);
-  return [theirs.say].flat();
+  if (isWider(theirs)) throw wider(file, `${key} "${echo(value)}"`);
+  return spellingsOf(theirs);
 }
+
+const isWider = (theirs: Words[string]): boolean | undefined =>
+  typeof theirs === "object" && theirs !== null && "say" in theirs && theirs.wider;
 
 const entriesOf = (words: Words) =>
   Object.entries(words).filter(([, theirs]) => typeof theirs !== "boolean");

@@ -5,7 +5,7 @@ import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../../shared/contr
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { inRow } from "../../shared/dialect/holes.ts";
-import type { DialectFile, Words } from "../../shared/dialect/shape.ts";
+import { type DialectFile, spellingsOf, type Words } from "../../shared/dialect/shape.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 
 /** A field of the contract, and how it is read in a row. */
@@ -76,12 +76,9 @@ function oursOf(file: DialectFile, table: string | undefined) {
   if (known !== undefined) return known;
 
   const ours = new Map<string, string>();
-  for (const [own, theirs] of Object.entries(words)) {
-    if (typeof theirs === "boolean" || theirs === null) continue;
-    const said = typeof theirs === "object" && "say" in theirs ? theirs.say : theirs;
-    for (const word of [said].flat().map((each) => String(each).toLowerCase()))
+  for (const [own, theirs] of Object.entries(words))
+    for (const word of spellingsOf(theirs).map((each) => each.toLowerCase()))
       if (!ours.has(word)) ours.set(word, own);
-  }
   OURS.set(words, ours);
   return ours;
 }

@@ -20,6 +20,7 @@ export type Span = readonly [start: number, end: number];
  */
 export function itemsAt(body: Buffer, place: string): readonly Span[] | undefined {
   if (/[[|:]/.test(place) || !isUtf8(body)) return undefined;
+
   let found: readonly Span[] | undefined;
   // Of two members of one name the later one counts, as for JSON.parse.
   const look = (at: number, [name, ...rest]: readonly string[]): number | undefined => {
@@ -33,6 +34,7 @@ export function itemsAt(body: Buffer, place: string): readonly Span[] | undefine
     found = starts.map((start, index) => [start, ends[index] ?? end]);
     return end;
   };
+
   look(skipSpace(body, 0), place === "" ? [] : place.split("."));
   return found;
 }

@@ -72,7 +72,6 @@ interface Schema extends JsonSchema {
   readonly maximum?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
-  readonly minLength?: number;
   readonly pattern?: string;
   /** Of what has a pattern: that pattern in words. */
   readonly description?: string;
@@ -161,12 +160,10 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
   if (only !== undefined && value !== only) return `is ${String(only)}, not ${echo(value)}`;
   if (!accepts(schema, node)) return notOf(schema, node);
 
-  const { minimum = -Infinity, maximum = Infinity } = schema;
-  const bounds = schema.minimum === undefined ? "" : ` of ${minimum} to ${maximum}`;
+  const { minimum = 0, maximum = 0 } = schema;
   const isWithin = Number(value) >= minimum && Number(value) <= maximum;
   if (schema.type === "integer" && !(Number.isSafeInteger(value) && isWithin))
-    return `is a whole number${bounds}, not ${echo(value)}`;
-  if (schema.minLength !== undefined && value === "") return "is empty";
+    return `is a whole number of ${minimum} to ${maximum}, not ${echo(value)}`;
   if (schema.format === "date" && !isDay(String(value)))
     return `is a day, as 2026-11-28 is, not "${echo(value)}"`;
   if (pattern !== undefined && !new RegExp(pattern).test(String(value)))
@@ -308,14 +305,14 @@ function checkAsked(
   add: Add,
 ): void {
   const holes = holesIn(template);
+  const there = known.join(", ") || "nothing";
   for (const { name, path } of holes)
-    if (!known.includes(name)) {
-      const near = aside(nearest(name, known));
+    if (!known.includes(name))
       add(
         path,
-        `nothing fills "${echo(name)}" here${near}; there is: ${known.join(", ") || "nothing"}`,
+        `nothing fills "${echo(name)}" here${aside(nearest(name, known))}; there is: ${there}`,
       );
-    }
+
   for (const names of needed)
     if (names.length > 0 && !holes.some(({ name }) => names.includes(name)))
       add(
@@ -362,6 +359,7 @@ function checkMeans({ means }: DialectFile, add: Add): void {
       add(path, 'it fits every reply: it needs "status", "text" or "at"');
     if ((at === undefined) !== (rest.equals === undefined))
       add(path, '"at" and "equals" are there together, or neither is');
+
     const all = (given: typeof status): readonly number[] => [given ?? []].flat();
     const earlier = means.slice(0, index).find((each) => {
       const isSame = each.text === text && each.at === at && each.equals === rest.equals;

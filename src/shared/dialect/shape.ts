@@ -25,7 +25,7 @@ import {
 
 /** What a file of a vendor may say: docs/reference/dialects.md. Every member of it is there. */
 
-const word = more(text, { minLength: 1 });
+const word = more(text, { pattern: "[\\s\\S]", description: "a text that is not empty" });
 const several = some(word, list(word, { minItems: 1 }));
 // `a.b[0].c`, `list[current=true].x`, `a|b`, `header:name`, "" for the reply itself.
 const STEP = "(?:[^.|[\\]]+|(?=\\[))(?:\\[(?:\\d+|[^.|[\\]=]+=[^.|[\\]]*)\\])*";
@@ -226,6 +226,12 @@ export type DialectFilter = DialectFile["filters"][string];
 export type VendorCall = Of<typeof call>;
 export type Meaning = DialectFile["means"][number]["is"];
 export type Words = NonNullable<DialectFile["words"]>[string];
+
+/** A vendor's spellings of one of our words; none: it has no such word. */
+export const spellingsOf = (theirs: Words[string] = null): readonly string[] =>
+  typeof theirs === "boolean" || theirs === null
+    ? []
+    : [typeof theirs === "object" && "say" in theirs ? theirs.say : theirs].flat();
 
 /** The call that counts, where it is not the search itself. */
 export const countingOf = ({
