@@ -18,6 +18,9 @@ test.each(shippedNames())("the schema for editors takes the file of %s", async (
   const takes = new Ajv2020({ strict: false, formats: { date: true } }).compile(dialectSchema());
   const { text } = await shippedVendor(name);
   expect(takes(JSON.parse(text)), JSON.stringify(takes.errors)).toBe(true);
-  const misspelt = text.replace('"country"', '"contry"').replace('"per":', '"pre":');
-  expect(takes(JSON.parse(misspelt))).toBe(false);
+  for (const [good, bad] of [
+    ['"filters": {', '"filters": { "contry": { "one": { "c": "@value" } },'],
+    ['"per":', '"pre":'],
+  ] as const)
+    expect(takes(JSON.parse(text.replace(good, bad))), bad).toBe(false);
 });
