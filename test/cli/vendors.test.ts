@@ -92,6 +92,8 @@ describe.each(BUYING)("%s", (name, cap, isCounted) => {
       millionthsOf(vendor.book.charged()),
     );
     expect(settled + uncertain).toBeLessThanOrEqual(millionthsOf(most));
+    // No vendor knows a key.
+    expect(ran.stderr).not.toContain("under the same key");
   });
 
   test("a filter that the file has not, and what no file can say, cost nothing", async () => {
