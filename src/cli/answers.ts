@@ -18,7 +18,7 @@ const isSame = (word: string, wanted: string): boolean =>
 
 /**
  * How well an entry answers: a title and what users ask count for more than its first words, and
- * one that lacks more than half of the words is no answer.
+ * one that lacks half of the words is no answer.
  */
 function scoreOf([title, , text, asked]: Entry, words: readonly string[]): number {
   const [first, second] = [wordsOf(`${title} ${asked}`), wordsOf(text)];
@@ -33,13 +33,13 @@ function scoreOf([title, , text, asked]: Entry, words: readonly string[]): numbe
   );
 
   const missing = scores.filter((score) => score === 0).length;
-  if (2 * missing > words.length) return 0;
+  if (2 * missing >= words.length) return 0;
   return scores.reduce<number>((sum, score) => sum + score, 0) / (1 + missing);
 }
 
 /**
  * Where the answer to a word is found, offline: pages of the docs and commands, the best first.
- * @throws CliError exit 2 where nothing has half of the words, with what is nearest
+ * @throws CliError exit 2 where nothing has most of the words, with what is nearest
  */
 export async function lookUp(phrase: string): Promise<string> {
   const file = new URL("completions/pages.json", packageRoot());
