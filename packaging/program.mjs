@@ -107,6 +107,18 @@ const lazily = {
   },
 };
 
+/** The public suffixes are a tenth of the program, for the few commands in which a domain is named: a file that is loaded then. */
+const SUFFIXES = "tldts";
+const suffixesBeside = {
+  name: "suffixes-beside",
+  transform(code, id) {
+    if (!/[\\/]naming[\\/]read\.js$/.test(id)) return undefined;
+    if (!code.includes(`("${SUFFIXES}")`))
+      throw new Error(`${id} loads ${SUFFIXES} in another way`);
+    return code.replace(`("${SUFFIXES}")`, `("./${SUFFIXES}.cjs")`);
+  },
+};
+
 // Opening a file costs as much as compiling 20 KB: what is needed together is one file.
 const groups = [
   {
@@ -144,10 +156,13 @@ export async function bundleProgram({ root, folder, whole }) {
     input: {
       main: fileURLToPath(new URL("dist/cli/main.js", root)),
       api: fileURLToPath(new URL("dist/api/connect.js", root)),
+      ...(whole && {
+        [SUFFIXES]: fileURLToPath(new URL(`node_modules/${SUFFIXES}/dist/cjs/index.js`, root)),
+      }),
     },
     platform: "node",
     external: external(whole ? NEVER_INLINED : packages.filter((name) => !INLINED.includes(name))),
-    plugins: [lazily, ...(whole ? [nativesBeside(root), onlyProxies(root)] : [])],
+    plugins: [lazily, ...(whole ? [nativesBeside(root), onlyProxies(root), suffixesBeside] : [])],
     // How long a plugin took says how busy the machine is.
     checks: { bundlerTimings: false },
     // A warning is a difference between what is tested and what is shipped, but in code that is not ours.

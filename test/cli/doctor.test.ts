@@ -365,15 +365,16 @@ describe("doctor", () => {
     expect((await doctor({ env })).code).toBe(3);
   });
 
-  test("a terminal gets marks, a pipe gets tabs", async () => {
+  test("a terminal gets marks, a pipe gets CSV with a header", async () => {
     const env = { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: "http://127.0.0.1:1" };
     const piped = await run(["doctor"], { env });
     expect(piped.code).toBe(8);
-    expect(piped.stdout).toMatch(/^ok\tNode\t/m);
+    expect(piped.stdout).toMatch(/^status,name,message,fix\nok,Node,/);
+    expect(piped.stdout).toMatch(/^fail,Service,/m);
     const plain = { ...env, NO_COLOR: "1", LANG: "C.UTF-8" };
     const terminal = await run(["doctor"], { env: plain, tty: true, columns: 60 });
-    expect(terminal.stdout).toMatch(/^✓ Node {11}\d/m);
-    expect(terminal.stdout).toMatch(/^! Keychain {7}the keychain cannot be reached/m);
+    expect(terminal.stdout).toMatch(/^✓ Node {12}\d/m);
+    expect(terminal.stdout).toMatch(/^! Keychain {8}the keychain cannot be reached/m);
     expect(Math.max(...terminal.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(
       60 + 40,
     );

@@ -72,6 +72,8 @@ describe("enrich", () => {
     writeFileSync(u.file("my file.csv"), "Webseite\nnobody.example\n");
     const argv = ["enrich", "my file.csv", "--column", "Webseite", "-o", "x.csv"];
     await u.ends(2, argv, "hint: --input 'my file.csv' --column Webseite reads the companies");
+    writeFileSync(u.file("head.csv"), "Account,Website\n");
+    await u.ends(2, ["enrich", "--input", "head.csv"], "head.csv has no row with a company");
     const read = asTyped`enrich --input ${"my file.csv"} --column Webseite --dry-run`;
     await u.ran(read);
   });

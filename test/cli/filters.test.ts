@@ -19,7 +19,7 @@ describe("headcount filters", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const rows = readCsv(stdout);
     expect(rows.map(({ key }) => key)).toEqual([...FILTER_KEYS]);
-    expect(Object.keys(rows[0] ?? {})).toEqual(["key", "match", "value", "description"]);
+    expect(Object.keys(rows[0] ?? {})).toEqual(["key", "match", "value", "example", "description"]);
   });
 
   test("to a terminal: a table with headings, no tabs", async () => {

@@ -428,6 +428,15 @@ test("service suppress takes people out of a data folder, and again after a proc
   );
 });
 
+test("a row of an import that has nothing to name somebody by is an objection that is told", async () => {
+  const u = user("http://127.0.0.1:1", "key");
+  writeFileSync(u.file("who.csv"), "Name,Profile\nAda,network.example/in/ada\nEve,\nJo,\n");
+  const { stderr } = await ok(u, ["suppress", "import", "who.csv", "-q"]);
+  expect(stderr).toBe(
+    "warning: who.csv names nobody in 2 rows, whom nothing leaves out: line 3, 4\n",
+  );
+});
+
 test.each<[string, string | Buffer, number | string]>([
   ["a list", "# objected, 2026\nnetwork.example/in/ada\n\nnorthwind.example\n", 2],
   ["a list with a heading", "Domain\nnorthwind.example\n", 1],

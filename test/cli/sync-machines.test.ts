@@ -120,7 +120,7 @@ describe("headcount sync --status", () => {
 
     await ok(ci, ["sync", folder]);
     expect(await status()).toMatchObject({ runs: 2, waiting: 0 });
-    expect(await ok(ci, ["sync", folder, "--status"])).toMatch(/^ci \(here\),\S+,yes$/m);
+    expect(await ok(ci, ["sync", folder, "--status"])).toMatch(/^ci,true,\S+,true$/m);
   });
 });
 

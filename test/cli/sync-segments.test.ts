@@ -72,6 +72,34 @@ describe("headcount sync, saved segments", () => {
     expect(await shown(laptop)).toMatchObject({ legal: "Trades" });
   });
 
+  test("once it is changed or removed on all, what it said before is nowhere", async () => {
+    const { folder, laptop, ci, sync } = await team();
+    const person = "network.example/in/zoe-quill";
+    const named = (me: User): string[] =>
+      filesBelow(me.dir).filter((path) => readFileSync(path, "latin1").includes(person));
+    await ok(laptop, ["segment", "save", "legal", "--network-url", person]);
+    await sync(laptop, ci);
+    expect([named(laptop), named(ci)]).toEqual([
+      [join(laptop.dir, "config/segments/legal.json")],
+      [join(ci.dir, "config/segments/legal.json")],
+    ]);
+
+    await save(ci, "Sales");
+    await save(laptop, "Design");
+    await sync(ci, laptop, ci, laptop);
+    expect(await shown(ci)).toEqual(await shown(laptop));
+    expect([named(laptop), named(ci)]).toEqual([[], []]);
+    expect(readdirSync(join(folder, "segments"))).toHaveLength(2);
+
+    await ok(ci, ["segment", "remove", "legal"]);
+    await sync(ci, laptop, ci);
+    expect(Object.keys(await shown(laptop))).toEqual([
+      expect.stringMatching(/^legal-(?:ci|laptop)$/),
+    ]);
+    // Of what was removed it stays known that it was.
+    expect(readdirSync(join(folder, "segments"))).toHaveLength(2);
+  });
+
   test("a torn file takes nothing back, and is made whole", async () => {
     const { folder, laptop, ci, sync } = await team();
     await save(laptop, "Legal");

@@ -7,7 +7,10 @@ import { testService } from "../support/serving.ts";
 const service = testService({ people: 300, credits: 100_000 });
 
 type Row = Readonly<
-  Record<"id" | "name" | "first_name" | "last_name" | "network_url" | "country", string>
+  Record<
+    "id" | "name" | "first_name" | "last_name" | "network_url" | "country" | "company_network_url",
+    string
+  >
 >;
 
 const runsOf = async (me: User): Promise<readonly string[]> =>
@@ -50,6 +53,8 @@ describe("forget", () => {
       "nobody@acme.example",
       "p_9999999999",
       "https://network.example/in/nobody-at-all/de",
+      // In every row of whoever works there.
+      rows.find(({ company_network_url: employer }) => employer)?.company_network_url ?? "",
     ]) {
       const { code, stderr } = await me.run(["forget", "--yes", word]);
       expect([word, code, stderr]).toEqual([word, 6, expect.stringContaining("was taken for")]);

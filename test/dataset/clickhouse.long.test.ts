@@ -459,7 +459,7 @@ describe("commands", () => {
     const csv = `Person ID;Full Name;jobTitle;Dept;Connections
 1;Ada Lovelace;Engineer;sales;500
 2;Grace Hopper;Admiral;Navy;many
-3;Edsger Dijkstra;Professor;Navy
+3;Edsger Dijkstra;Professor;Navy;1;2
 `;
 
     test("from a foreign file to a dataset with the map that was proposed", async () => {
@@ -486,7 +486,7 @@ describe("commands", () => {
       );
       expect(plain).toMatchObject({ code: 0, stdout: "" });
       expect(plain.stderr).toMatch(/^Imported 2 people in [\d.]+ s, [\d,]+ rows\/s/);
-      const detail = "4 cells where the header has 5";
+      const detail = "6 cells where the header has 5";
       expect(plain.stderr).toContain(
         `\nRefused 1 row of people: broken_line 1\n  x.csv, line 4: ${detail}\n`,
       );
@@ -499,7 +499,7 @@ describe("commands", () => {
         file: "x.csv",
         line: 4,
         reason: "broken_line",
-        row: "3;Edsger Dijkstra;Professor;Navy",
+        row: "3;Edsger Dijkstra;Professor;Navy;1;2",
       });
       expect((await stat(rejected)).mode & 0o077).toBe(0);
       const json = await headcount(

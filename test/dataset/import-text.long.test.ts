@@ -587,7 +587,7 @@ describe("files as programs write them", () => {
   });
 
   test("--skip-lines says how many", async () => {
-    await write("people.csv", "a,b,c\nd,e,f\nid,name,x\n1,Ada,\n2,B\n");
+    await write("people.csv", "a,b,c\nd,e,f\nid,name,x\n1,Ada,\n2\n");
     const report = await load({ skipLines: 2 });
     expect(report.people).toMatchObject({ taken: 1, refused: 1, read: [{ skipped_lines: 2 }] });
     expect((await rejects())[0]).toMatchObject({ line: 5 });

@@ -532,22 +532,24 @@ describe("rows that cannot be taken", () => {
         ),
         Buffer.from([0xff, 0xfe]),
         Buffer.from(
-          ',1,\n6,Half,1.5,\n7,Ok,1.0,9007199254740991\n8,Big,1,9007199254740992\n9,a,b,c,d\n10,Thousand,"1,000",\n',
+          ',1,\n6,Half,1.5,\n7,Ok,1.0,9007199254740991\n8,Big,1,9007199254740992\n9,a,b,c,d\n10,Thousand,"1,000",\n11,Short\n12,To\nrn,1,5\n13,End',
         ),
       ]),
     );
     const report = await load({});
     expect(report.people).toMatchObject({
       files: 1,
-      rows: 11,
-      taken: 7,
-      refused: 4,
-      reasons: { broken_line: 3, duplicate_id: 1 },
+      rows: 15,
+      taken: 9,
+      refused: 6,
+      reasons: { broken_line: 5, duplicate_id: 1 },
     });
     const people = await everybody();
     expect(people.map(({ id, connections, followers }) => [id, connections, followers])).toEqual([
       ["1", 10, null],
       ["10", null, null],
+      ["11", null, null],
+      ["13", null, null],
       ["2", null, null],
       ["4", null, null],
       ["6", null, null],
@@ -564,8 +566,11 @@ describe("rows that cannot be taken", () => {
       [6, "duplicate_id", 'id "1" is that of line 2 of people.csv', "id", "1"],
       [8, "broken_line", "not UTF-8", null, null],
       [12, "broken_line", "5 cells where the header has 4", null, null],
+      // Halves of a line that is broken without quotes; a row that is merely short is one.
+      [15, "broken_line", "2 cells where the header has 4", null, null],
+      [16, "broken_line", "3 cells where the header has 4", null, null],
     ]);
-    expect(report.people.examples).toEqual(rows.map(({ row, ...place }) => place));
+    expect(report.people.examples).toEqual(rows.slice(0, 5).map(({ row, ...place }) => place));
     expect(rows[0]).toMatchObject({ file: "people.csv", row: "3" });
     expect(rows[1]).toMatchObject({ row: { id: "1", name: "Twin", connections: "1" } });
   });

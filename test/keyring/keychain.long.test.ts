@@ -201,10 +201,12 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
     const server = await service();
     await run(["login", "work", "--key-stdin", "--base-url", server.url], { stdin: KEY });
     lock();
-    for (const argv of [["account"], ["logout"], ["connections", "remove", "work"]]) {
-      const { code, stderr, stdout } = await run(argv);
+    const count = ["count", "--country", "Germany"];
+    for (const argv of [["account"], count, ["logout"], ["connections", "remove", "work"]]) {
+      const { code, elapsedMs, stderr, stdout } = await run(argv);
       expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
       expect(stderr).toMatch(/keychain is locked/);
+      expect(elapsedMs, argv[0]).toBeLessThan(15_000);
       expect(stderr).not.toMatch(/has no key|Removed/);
     }
     const login = await run(["login", "other", "--key-stdin", "--base-url", server.url], {

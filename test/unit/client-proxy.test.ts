@@ -31,6 +31,8 @@ describe("which proxy", () => {
     [".example.com", true],
     ["*.example.com", true],
     ["other, API.Example.COM other", true],
+    ["other.example; API.Example.COM;third.example", true],
+    ["other.example;ample.com", false],
     ["api.example.com:443", true],
     ["api.example.com:8443", false],
     ["ample.com", false],

@@ -1,12 +1,16 @@
+import { closeSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { readView, type ViewFlags } from "../../src/cli/arguments/export-options.ts";
 import * as count from "../../src/cli/commands/count/count.ts";
 import * as employees from "../../src/cli/commands/employees.ts";
 import * as enrich from "../../src/cli/commands/enrich.ts";
 import * as search from "../../src/cli/commands/search.ts";
 import { Command } from "../../src/cli/options.ts";
 import type { ParsedPurchase } from "../../src/cli/purchase/purchase.ts";
-import type { Context } from "../../src/shared/context.ts";
-import { testContext } from "../support/client.ts";
+import type { Context, OutputStream } from "../../src/shared/context.ts";
+import { tempDir, testContext } from "../support/client.ts";
 
 type Register<Request, Result> = (
   program: Command,
@@ -91,4 +95,34 @@ describe("parsing alone: no key, no service, no run", () => {
       exitCode: 2,
     });
   });
+});
+
+test("rows that a shell writes to a file are said to be NDJSON, to a person who did not say what they are to be", () => {
+  const file = join(tempDir(), "people.csv");
+  const fd = openSync(file, "w");
+  const told = (
+    flags: Partial<ViewFlags>,
+    to: Partial<OutputStream> = { fd },
+    isTTY = true,
+  ): string => {
+    let text = "";
+    const write = (line: string): void => {
+      text += line;
+    };
+    const stderr = { isTTY, write };
+    readView({ ...testContext().context, stdout: to, stderr } as never, flags as ViewFlags);
+    return text;
+  };
+  expect(told({})).toBe("notice: the rows are NDJSON; CSV with --format csv, or -o people.csv\n");
+  const piped: OutputStream = new PassThrough();
+  const silent = [
+    told({ format: "ndjson" }),
+    told({ output: "x.csv" }),
+    told({ json: true }),
+    told({ quiet: true }),
+    told({}, { fd }, false),
+    told({}, piped),
+  ];
+  closeSync(fd);
+  expect(silent.join("")).toBe("");
 });

@@ -1,6 +1,7 @@
 import { PassThrough, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
+import { type ColumnOf, countColumn, printList } from "../../src/cli/terminal/list.ts";
 import { Printer, tsv } from "../../src/cli/terminal/printer.ts";
 import { openProgress, progressLine } from "../../src/cli/terminal/progress.ts";
 import { confirmOn, promptOn } from "../../src/cli/terminal/prompt.ts";
@@ -337,21 +338,16 @@ describe("the printer", () => {
     await work(new Printer({ stdout, stderr, env: { NO_COLOR: "1" }, platform: "linux" }));
     return { stdout: stdout.text, stderr: stderr.text };
   };
-  const columns = [
-    { title: "name" },
-    { title: "people", align: "right", show: (value: unknown) => grouped(Number(value)) },
-    { title: "why", only: "terminal" },
-    { title: "id", only: "pipe" },
-  ] as const;
-
-  test("rows are a table for a person and CSV with a header in a pipe, each with what is meant for it", async () => {
-    const rows = [["a\tb", 12_345, "because", "x1"]];
-    expect((await print(true, (printer) => printer.rows(columns, rows))).stdout).toBe(
-      "name  people  why\na b   12,345  because\n",
-    );
-    expect((await print(false, (printer) => printer.rows(columns, rows))).stdout).toBe(
-      "name,people,id\na b,12345,x1\n",
-    );
+  test("a list is a table for a person and CSV with a header in a pipe, where nothing is left out", async () => {
+    const rows = [{ name: "a\tb", people: 12_345, id: "x1" }];
+    const columns: readonly ColumnOf<(typeof rows)[number]>[] = [
+      { name: "name" },
+      countColumn("people"),
+      { name: "id", title: null },
+    ];
+    const list = (printer: Printer) => printList(columns, rows, printer, "none");
+    expect((await print(true, list)).stdout).toBe("name  people\na b   12,345\n");
+    expect((await print(false, list)).stdout).toBe("name,people,id\na b,12345,x1\n");
   });
 
   test("JSON and CSV do nothing to a terminal and lose no byte in a pipe", async () => {

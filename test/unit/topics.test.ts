@@ -164,6 +164,16 @@ test("no help has a line of more than 80 columns; what is broken is still one co
   // A quoted word is one word.
   const long = text.split("\n").filter((line) => line.length > 80 && !/"[^"]{50,}"/.test(line));
   expect(long).toEqual([]);
+  // Nor prose that is broken where the next word had room, as text that was broken twice is.
+  const lines = text.split("\n");
+  const isProse = (line = ""): boolean => /^[a-z]/i.test(line) && !/^[\w ]+:/.test(line);
+  const ragged = lines.filter((line, at) => {
+    const next = lines[at + 1] ?? "";
+    const [word = ""] = next.split(" ");
+    const goesOn = isProse(next) && !/^(?:Usage|See also|Exit code)/.test(next);
+    return isProse(line) && goesOn && /[^.:]$/.test(line) && line.length + 1 + word.length <= 72;
+  });
+  expect(ragged).toEqual([]);
   expect(text).toContain("--per-page");
   expect(text).toMatch(/ {2}\$ headcount -c sample search .* \\\n {6}-o legal\.csv --overwrite\n/);
 });

@@ -95,7 +95,7 @@ export async function readCompanies(
   );
   if (companies.size === 0) {
     throw usageError(
-      "no company is given",
+      input === undefined ? "no company is given" : `${inputName(input)} has no row with a company`,
       "name it by domain, profile address or slug, or give --input FILE",
     );
   }

@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { outputGuard, outputView } from "../../app/buy/options.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
@@ -125,11 +126,18 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
  * How the flags want rows written. `fields` are split and not yet checked.
  * @throws CliError exit 2
  */
-export function readView(context: Context, { csv, fields, format, json, output: to }: ViewFlags) {
-  const output = to === undefined || to === "-" ? undefined : resolveOutput(to, context.cwd);
+export function readView(
+  { cwd, stdout, stderr }: Context,
+  { csv, fields, format, json, output: to, quiet }: ViewFlags,
+) {
+  const output = to === undefined || to === "-" ? undefined : resolveOutput(to, cwd);
   const implied = json === true && output === undefined ? "json" : undefined;
   const choice = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
-  return outputView(choice, output, context.stdout.isTTY === true);
+  const isUnsaid = output === undefined && choice.format === undefined && quiet !== true;
+  // As by `> people.csv`: nobody tells a program the name.
+  if (isUnsaid && stderr.isTTY === true && stdout.fd !== undefined && fstatSync(stdout.fd).isFile())
+    stderr.write("notice: the rows are NDJSON; CSV with --format csv, or -o people.csv\n");
+  return outputView(choice, output, stdout.isTTY === true);
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */

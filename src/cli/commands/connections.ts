@@ -19,6 +19,7 @@ import { usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
+import { type ColumnOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 import { registerDialects } from "./dialects.ts";
 
@@ -97,6 +98,18 @@ const rowOf = (name: string, isDefault: boolean, own?: Connection): Row => ({
   per_page_max: own?.dialect?.perPageMax ?? null,
 });
 
+const COLUMNS: readonly ColumnOf<Row>[] = [
+  { name: "name" },
+  {
+    name: "base_url",
+    title: "address",
+    long: true,
+    show: ({ base_url: address }) => address ?? "inside headcount, on synthetic data",
+  },
+  { name: "key_store", title: "key", show: ({ key_store: store }) => KEY_PLACES[store] },
+  { name: "default", title: "", value: (row) => (row.default ? "default" : "") },
+];
+
 async function list({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   const config = readConfig(findFolder("config", context));
   const own = Object.entries(config.connections).map(([name, each]) =>
@@ -111,28 +124,15 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
   };
   if (options.json) return printer.document<"connections list">({ connections: rows, environment });
 
-  await printer.rows(
-    [
-      { title: "name", fixed: true },
-      {
-        title: "address",
-        name: "base_url",
-        show: (value) => String(value || "inside headcount, on synthetic data"),
-      },
-      { title: "key", name: "key_store", show: (value) => KEY_PLACES[value as Row["key_store"]] },
-      { title: "", name: "default" },
-    ],
-    rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
-  );
+  await printList(COLUMNS, rows, printer, "none");
 
-  if (environment.HEADCOUNT_API_KEY)
-    printer.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
-  if (environment.HEADCOUNT_BASE_URL !== null)
-    printer.note("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address");
-  if (environment.HEADCOUNT_CONNECTION !== null) {
-    const name = harmless(environment.HEADCOUNT_CONNECTION);
-    printer.note(`HEADCOUNT_CONNECTION is set: "${name}" is used where none is named`);
-  }
+  const uses = {
+    HEADCOUNT_API_KEY: "it is used in place of every stored key",
+    HEADCOUNT_BASE_URL: "it is used in place of every connection's address",
+    HEADCOUNT_CONNECTION: `"${harmless(HEADCOUNT_CONNECTION ?? "")}" is used where none is named`,
+  };
+  for (const [name, use] of Object.entries(uses))
+    if (environment[name as keyof typeof uses]) printer.note(`${name} is set: ${use}`);
 }
 
 async function use(

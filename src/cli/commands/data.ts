@@ -107,7 +107,7 @@ async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
 }
 
 const KEPT_COLUMNS: readonly ColumnOf<Holding>[] = [
-  { name: "what", title: "what" },
+  { name: "what" },
   countColumn("items"),
   countColumn("people"),
   countColumn("rows", "paid rows"),
@@ -118,6 +118,6 @@ const KEPT_COLUMNS: readonly ColumnOf<Holding>[] = [
     show: ({ bytes }) => (bytes === null ? "" : bytesText(bytes)),
   },
   timeColumn("oldest", "oldest", ({ oldest }) => oldest),
-  { name: "newest", value: ({ newest }) => iso(newest) },
+  { name: "newest", title: null, value: ({ newest }) => iso(newest) },
   { name: "path", title: "where", long: true },
 ];

@@ -28,6 +28,7 @@ import { paidCall } from "../../shared/dialect/shape.ts";
 import { failed, usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
 import type { Command, GlobalOptions } from "../options.ts";
+import { type ColumnOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 import { type LoginOptions, logIn } from "./login.ts";
 
@@ -169,35 +170,27 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
   printer.note(`  cannot: ${byIds}count --by, several segments at once`);
 }
 
+const COLUMNS: readonly ColumnOf<Summary>[] = [
+  { name: "name" },
+  { name: "vendor", long: true },
+  { name: "person", title: "credits" },
+  { name: "per", title: "per", long: true },
+  { name: "count", title: "a count" },
+  { name: "stages" },
+  { name: "filters", value: ({ filters }) => filters.length },
+  { name: "read" },
+  {
+    name: "buys",
+    show: ({ buys }) => (buys ? "yes" : "not yet"),
+  },
+];
+
 async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
   const files = await Promise.all(shippedNames().map(shippedVendor));
   const dialects = files.map(({ file }) => summaryOf(file));
   if (options.json) return printer.document<"connections dialects">({ dialects });
 
-  await printer.rows(
-    [
-      { title: "name", fixed: true },
-      { title: "vendor" },
-      { title: "credits", name: "person" },
-      { title: "per" },
-      { title: "a count", name: "count" },
-      { title: "stages" },
-      { title: "filters" },
-      { title: "read" },
-      { title: "buys", show: (value) => String(value || "not yet") },
-    ],
-    dialects.map((one) => [
-      one.name,
-      one.vendor,
-      one.person,
-      one.per,
-      one.count,
-      one.stages,
-      one.filters.length,
-      one.read,
-      one.buys ? "yes" : "",
-    ]),
-  );
+  await printList(COLUMNS, dialects, printer, "none");
   printer.note(`${counted(dialects.length, "file")}; nobody has called a vendor with one yet`);
 }
 

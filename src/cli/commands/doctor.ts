@@ -5,8 +5,9 @@ import { CliError, declined } from "../../shared/errors.ts";
 import { creditsGiven } from "../arguments/settings.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { waitingOn, withSession } from "../session.ts";
+import { type ColumnOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
-import { wrap } from "../terminal/width.ts";
+import { renderCard } from "../terminal/table.ts";
 
 export function register(program: Command, context: Context): void {
   program
@@ -26,8 +27,8 @@ export function register(program: Command, context: Context): void {
   $ headcount doctor -c sample                      the built-in service
   $ headcount doctor --json | jq '.checks[] | select(.status != "ok")'
 
-How a service pages is found out by searches that are certain to be refused, which
-is free. Where that tells nothing, say it: headcount connections set NAME
+How a service pages is found out by searches that are certain to be refused, which \
+is free. Where that tells nothing, say it: headcount connections set NAME \
 paging=offset, or --paging, or HEADCOUNT_PAGING.
 
 Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`)
@@ -51,7 +52,7 @@ async function run({ options, printer, context }: Desk<DoctorFlags>): Promise<vo
   const checks: Check[] = [];
   const add = (check: Check): void => {
     checks.push(check);
-    if (!printer.json) printCheck(check, printer);
+    if (printer.terminal && !printer.json) printCheck(check, printer);
   };
 
   const { asking, note } = waitingOn(context, options);
@@ -64,6 +65,7 @@ async function run({ options, printer, context }: Desk<DoctorFlags>): Promise<vo
 
   const failed = checks.filter(({ status }) => status === "fail");
   if (printer.json) printer.document<"doctor">({ ok: failed.length === 0, checks });
+  else if (!printer.terminal) await printList(COLUMNS, checks, printer, "none");
 
   const [first] = failed;
   if (first === undefined) return;
@@ -103,24 +105,27 @@ async function tryBuying(
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;
+const LONGEST_NAME = 14;
 const PAINT = { ok: "good", warn: "warning", fail: "strong", skip: "faint" } as const;
 
-/**
- * To a terminal a mark, a name and what was found; piped,
- * the same tab-separated with the status in words.
- */
-function printCheck({ name, status, message, fix }: Check, printer: Printer): void {
-  if (!printer.terminal) {
-    printer.lines([[status, name, message, fix]]);
-    return;
-  }
+const COLUMNS: readonly ColumnOf<Check>[] = [
+  { name: "status" },
+  { name: "name" },
+  { name: "message" },
+  { name: "fix", value: ({ fix }) => fix ?? "" },
+];
 
-  const mark = MARKS[status][printer.unicode ? 0 : 1];
-  const indent = printer.unicode ? 17 : 20;
-  const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
-  const [first = "", ...more] = lines.flatMap((line) => wrap(line, printer.width - indent));
-  const head = `${printer.style[PAINT[status]](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
+/** To a terminal, as each comes: a mark, a name and what was found. */
+function printCheck({ name, status, message, fix }: Check, printer: Printer): void {
+  const mark = MARKS[status][printer.unicode ? 0 : 1].padEnd(printer.unicode ? 1 : 4);
+  const label = `${printer.style[PAINT[status]](mark)} ${name.padEnd(LONGEST_NAME)}`;
   printer.text(
-    `${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`,
+    renderCard(
+      [
+        [label, message],
+        [" ", status === "ok" ? undefined : fix],
+      ],
+      printer,
+    ),
   );
 }

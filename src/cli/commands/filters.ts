@@ -2,7 +2,7 @@ import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { didYouMean, nearest } from "../../shared/contract/suggest.ts";
-import { echo, grouped } from "../../shared/contract/text.ts";
+import { echo } from "../../shared/contract/text.ts";
 import {
   FILTER_KEYS,
   FILTER_SPECS,
@@ -13,7 +13,8 @@ import {
 import { usageError } from "../../shared/errors.ts";
 import { keyName } from "../arguments/filter-options.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { atDesk, type Desk, type Printer, type TsvValue } from "../terminal/printer.ts";
+import { type ColumnOf, countColumn, printList } from "../terminal/list.ts";
+import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 
 type FiltersOptions = GlobalOptions & { readonly prefix?: string; readonly top?: number };
 
@@ -126,20 +127,16 @@ async function printValues(
         missing,
       });
     else {
-      const people = (count: TsvValue): string => grouped(Number(count));
-      await printer.rows(
-        [
-          { title: spec.key.replaceAll("_", " "), name: spec.key },
-          {
-            title: from === "owned" ? "owned" : "people",
-            name: "count",
-            align: "right",
-            fixed: true,
-            show: people,
-          },
-        ],
-        values.map(({ value, count }) => [value, count]),
-      );
+      const columns: readonly ColumnOf<(typeof values)[number]>[] = [
+        {
+          name: spec.key,
+          title: spec.key.replaceAll("_", " "),
+          long: true,
+          value: ({ value }) => value,
+        },
+        countColumn("count", from === "owned" ? "owned" : "people"),
+      ];
+      await printList(columns, values, printer, "no values");
       if (from === "owned")
         printer.note("the service lists no values: these are among who you own");
     }
@@ -157,30 +154,27 @@ async function printValues(
 
 async function printAll(entries: readonly Entry[], printer: Printer): Promise<void> {
   if (printer.json) return printer.document<"filters">({ filters: entries });
-  const matches = (match: TsvValue): string =>
-    /^(exact|prefix|range)$/.test(String(match)) ? String(match) : "special";
-  const takes = (value: TsvValue): string =>
-    value === "integer" ? "number" : value === "string" ? "text" : "text, or several";
-
-  await printer.rows(
-    [
-      { title: "key", fixed: true },
-      { title: "match", show: matches },
-      { title: "value", show: takes },
-      { title: "example", only: "terminal" },
-      { title: "description", only: "pipe" },
-    ],
-    entries.map(({ key, match, value, example, description }) => [
-      key,
-      match,
-      value,
-      example,
-      description,
-    ]),
-  );
+  await printList(COLUMNS, entries, printer, "none");
   if (printer.terminal)
     printer.note("\nAs flags: --title-prefix for title_prefix. More: headcount help filters");
 }
+
+const COLUMNS: readonly ColumnOf<Entry>[] = [
+  { name: "key" },
+  {
+    name: "match",
+    long: true,
+    show: ({ match }) => (/^(exact|prefix|range)$/.test(match) ? match : "special"),
+  },
+  {
+    name: "value",
+    long: true,
+    show: ({ value }) =>
+      value === "integer" ? "number" : value === "string" ? "text" : "text, or several",
+  },
+  { name: "example", long: true },
+  { name: "description", title: null },
+];
 
 async function printOne(entry: Entry, printer: Printer): Promise<void> {
   const { values, ...fields } = entry;

@@ -17,6 +17,7 @@ import {
   readFilters,
 } from "../arguments/filter-options.ts";
 import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
+import { type ColumnOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
 type SaveOptions = GlobalOptions & { readonly overwrite?: boolean };
@@ -100,30 +101,25 @@ async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   );
 
   if (printer.json) return printer.document<"segment list">({ segments: rows });
-  if (rows.length === 0 && printer.terminal) {
-    return printer.note(
-      "no segment is saved yet; for example: headcount segment save legal --department Legal",
-    );
-  }
-
-  await printer.rows(
-    [
-      { title: "name", fixed: true },
-      { title: "filters" },
-      {
-        title: "saved",
-        name: "saved_at",
-        fixed: true,
-        show: (at) => timeText(Date.parse(String(at))),
-      },
-    ],
-    rows.map(({ name, filters, problem, saved_at }) => [
-      name,
-      filters === null ? `unusable: ${problem}` : spokenFilters(filters),
-      saved_at,
-    ]),
-  );
+  const none =
+    "no segment is saved yet; for example: headcount segment save legal --department Legal";
+  await printList(COLUMNS, rows, printer, none);
 }
+
+const COLUMNS: readonly ColumnOf<Awaited<ReturnType<typeof described>>>[] = [
+  { name: "name" },
+  {
+    name: "filters",
+    long: true,
+    value: ({ filters, problem }) =>
+      filters === null ? `unusable: ${problem}` : spokenFilters(filters),
+  },
+  {
+    name: "saved_at",
+    title: "saved",
+    show: ({ saved_at }) => timeText(Date.parse(saved_at)),
+  },
+];
 
 async function described({ name, file, savedAt }: SavedSegment, context: Context) {
   const saved_at = new Date(savedAt).toISOString();

@@ -130,7 +130,6 @@ const keyColumns = (keys: readonly string[]): readonly ColumnOf<Group>[] =>
 const SUMS: readonly ColumnOf<Group>[] = [
   {
     name: "profiles",
-    title: "profiles",
     align: "right",
     value: ({ sums }) => sums.rows,
     show: ({ sums }) => grouped(sums.rows),

@@ -25,7 +25,7 @@ export function register(program: Command, context: Context): void {
 
 people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
 purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.
-What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added,
+What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added, \
 removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`)
     .does(
       `reads connection runs library suppression given

@@ -7,6 +7,7 @@ import { type Context, canPrompt } from "../../shared/context.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { option, say, usageError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
+import { type ColumnOf, documentsOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 
 type SyncOptions = GlobalOptions & {
@@ -39,7 +40,7 @@ export function register(program: Command, context: Context): void {
   $ headcount sync /mnt/team --status
   $ headcount spend --by machine
 
-The folder is any that several machines see: a share, a volume, a mounted bucket. Whoever has its
+The folder is any that several machines see: a share, a volume, a mounted bucket. Whoever has its \
 key can read everybody in it. API keys, connections, jobs and paths never travel.
 See also: docs/how-to/sync.md`)
     .does(
@@ -93,31 +94,27 @@ async function askKey(context: Context): Promise<string> {
   return text;
 }
 
+const COLUMNS: readonly ColumnOf<FolderStatus["machines"][number]>[] = [
+  {
+    name: "machine",
+    long: true,
+    show: ({ isHere, machine }) => (isHere ? `${machine} (here)` : machine),
+  },
+  { name: "here", title: null, value: ({ isHere }) => isHere },
+  { name: "synced" },
+  {
+    name: "up_to_date",
+    title: "knows whom all forgot",
+    value: ({ isUpToDate }) => isUpToDate,
+    show: ({ isUpToDate }) => (isUpToDate ? "yes" : "not yet"),
+  },
+];
+
 async function show({ machines, runs, waiting }: FolderStatus, printer: Printer): Promise<void> {
   if (printer.json)
-    return printer.document<"sync">({
-      machines: machines.map(({ machine, isHere, synced, isUpToDate }) => ({
-        machine,
-        here: isHere,
-        synced,
-        up_to_date: isUpToDate,
-      })),
-      runs,
-      waiting,
-    });
+    return printer.document({ machines: documentsOf(COLUMNS, machines), runs, waiting });
 
-  await printer.rows(
-    [
-      { title: "machine" },
-      { title: "synced", fixed: true },
-      { title: "knows whom all forgot", name: "up_to_date" },
-    ],
-    machines.map(({ machine, isHere, synced, isUpToDate }) => [
-      isHere ? `${machine} (here)` : machine,
-      synced,
-      isUpToDate ? "yes" : "not yet",
-    ]),
-  );
+  await printList(COLUMNS, machines, printer, "none");
   printer.note(`${counted(runs, "run")} in the folder, ${waiting} of them not taken in here`);
 }
 

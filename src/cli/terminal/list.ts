@@ -20,7 +20,8 @@ export type ColumnOf<Row> = Look<Row> &
 
 interface Look<Row> {
   readonly json?: (row: Row) => unknown;
-  readonly title?: string;
+  /** Default: its name; null: it is for programs alone. */
+  readonly title?: string | null;
   readonly show?: (row: Row) => string;
   readonly align?: "right";
   /** Shortened first where the terminal is narrow. */
@@ -41,10 +42,10 @@ export async function printList<Row>(
   if (!printer.terminal) return printer.text(csvOf(columns, rows));
   if (rows.length === 0) return printer.note(none);
 
-  const shown = columns.filter(({ title }) => title !== undefined);
+  const shown = columns.filter(({ title }) => title !== null);
   await printer.table(
-    shown.map(({ align = "left" as const, long, title = "" }) => ({
-      title,
+    shown.map(({ align = "left" as const, long, name, title }) => ({
+      title: title ?? name,
       fixed: long === undefined,
       yields: long === "first",
       align,

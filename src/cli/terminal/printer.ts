@@ -6,21 +6,18 @@ import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
 import type { TextColumn } from "./table.ts";
 
-export type TsvValue = string | number | bigint | boolean | null | undefined;
+type TsvValue = string | number | bigint | boolean | null | undefined;
 
 /**
  * Rows as lines: no header, nothing shortened; tabs and line breaks inside a value become spaces.
  */
-export const tsv = (rows: readonly (readonly TsvValue[])[]): string => rows.map(tsvLine).join("");
+export const tsv = (rows: readonly (readonly TsvValue[])[]): string =>
+  rows.map((row) => `${row.map(tsvCell).join("\t")}\n`).join("");
 
-const tsvLine = (row: readonly TsvValue[]): string =>
-  `${row
-    .map((value) =>
-      String(value ?? "")
-        .toWellFormed()
-        .replace(/[\t\r\n\u2028\u2029]+/g, " "),
-    )
-    .join("\t")}\n`;
+const tsvCell = (value: TsvValue): string =>
+  String(value ?? "")
+    .toWellFormed()
+    .replace(/[\t\r\n\u2028\u2029]+/g, " ");
 
 type Paper = Pick<Context, "stdout" | "stderr" | "env" | "platform">;
 
@@ -28,13 +25,6 @@ export interface PrintOptions {
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;
   readonly color?: boolean | undefined;
-}
-
-export interface Column extends TextColumn {
-  /** In a pipe, where that is not its title. */
-  readonly name?: string;
-  readonly show?: (value: TsvValue) => string;
-  readonly only?: "terminal" | "pipe";
 }
 
 // Tabs stay: they part the columns of TSV.
@@ -64,14 +54,6 @@ export class Printer {
 
   get width(): number {
     return widthOfStream(this.#paper.stdout);
-  }
-
-  /**
-   * How a table of values is printed: JSON where asked
-   * for, else a table for a person and CSV for a pipe.
-   */
-  get form(): "json" | "table" | "csv" {
-    return this.json ? "json" : this.terminal ? "table" : "csv";
   }
 
   get unicode(): boolean {
@@ -123,29 +105,6 @@ export class Printer {
 
   lines(rows: readonly (readonly TsvValue[])[]): void {
     this.text(tsv(rows));
-  }
-
-  /** Rows with a header: as a table on a terminal, as CSV in a pipe. */
-  async rows(columns: readonly Column[], rows: readonly (readonly TsvValue[])[]): Promise<void> {
-    const other = this.terminal ? "pipe" : "terminal";
-    const visible = [...columns.entries()].filter(([, { only }]) => only !== other);
-    const shown = (index: number, { show }: Column, row: readonly TsvValue[]): TsvValue =>
-      this.terminal && show !== undefined ? show(row[index]) : row[index];
-    const cells = rows.map((row) => visible.map(([index, column]) => shown(index, column, row)));
-
-    if (this.terminal)
-      await this.table(
-        visible.map(([, column]) => column),
-        cells.map((row) => row.map((cell) => String(cell ?? ""))),
-      );
-    else {
-      const { csvDocument } = await import("../../shared/rows/csv-text.ts");
-      const names = visible.map(([, { title, name = title }]) => name);
-      const plain = cells.map((row) =>
-        row.map((cell) => (typeof cell === "string" ? harmless(cell) : (cell ?? null))),
-      );
-      this.text(csvDocument(names, plain));
-    }
   }
 
   async table(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): Promise<void> {

@@ -27,9 +27,10 @@ function variable(
   return undefined;
 }
 
+/** Hosts with commas or spaces between them, as curl has them, or semicolons, as Windows has. */
 function goesRound(origin: URL, noProxy: string): boolean {
   const port = origin.port || "443";
-  return noProxy.split(/[\s,]+/).some((entry) => {
+  return noProxy.split(/[\s,;]+/).some((entry) => {
     if (entry === "*") return true;
     const [, host = entry, only] = /^([^:]+|\[.+\]):(\d+)$/.exec(entry) ?? [];
     const name = host.toLowerCase().replace(/^\*?\.|\.$/g, "");

@@ -35,6 +35,8 @@ export class CsvScanner {
   /** After a broken quote, until a line is fine again. */
   #doubtful = false;
   #skipping = false;
+  /** Whether a row is short that the next line makes whole: neither is one. */
+  #torn = false;
 
   constructor(delimiter: string, columns = 0, line = 1) {
     this.#delimiter = delimiter.charCodeAt(0);
@@ -60,6 +62,16 @@ export class CsvScanner {
       }
 
       const isBroken = this.problem !== undefined;
+      let tears = false;
+      if (this.#isShort()) {
+        const end = this.#lineEnd(next);
+        if (end < 0 && !last && this.data.length - next <= LONGEST) break;
+        const more = this.#cellsOf(this.data.toString("latin1", next, end < 0 ? undefined : end));
+        tears = !this.#torn && this.cells + more - 1 === this.#columns;
+        while (!tears && !this.#torn && this.cells < this.#columns)
+          this.#add(this.end, this.end, CELL.plain);
+      }
+      this.#torn = tears;
       this.problem ??= this.#doubt();
 
       if (this.problem === undefined) this.#doubtful = false;
@@ -178,6 +190,12 @@ export class CsvScanner {
     return true;
   }
 
+  /** Spreadsheets leave out empty cells at the end of a row; text alone on a line is none. */
+  #isShort(): boolean {
+    const isPlain = this.problem === undefined && this.lines === 1 && !this.#doubtful;
+    return isPlain && this.cells > 1 && this.cells < this.#columns;
+  }
+
   #doubt(): string | undefined {
     const columns = this.#columns;
     if (columns === 0) return undefined;
@@ -203,17 +221,14 @@ export class CsvScanner {
     return undefined;
   }
 
+  /** Of a line without quotes. */
+  #cellsOf(line: string): number {
+    return line.split(String.fromCharCode(this.#delimiter)).length;
+  }
+
   #isRowsByItself(): boolean {
-    let cells = 1;
-    for (let at = this.start; at <= this.end; at++) {
-      const byte = this.data[at];
-      if (byte === this.#delimiter) cells++;
-      else if (at === this.end || this.#endsLine(at)) {
-        if (cells !== this.#columns) return false;
-        cells = 1;
-      }
-    }
-    return true;
+    const lines = this.data.toString("latin1", this.start, this.end).split(/\r\n?|\n/);
+    return lines.every((line) => this.#cellsOf(line) === this.#columns);
   }
 
   #firstLine(last: boolean): number {

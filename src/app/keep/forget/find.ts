@@ -162,7 +162,7 @@ export async function learn(
   store: RunStore,
 ): Promise<PersonMatcher> {
   const reading = read(word);
-  if (reading.is === "nothing" || reading.is === "several") throw nobody(word);
+  if (["nothing", "several", "company"].includes(reading.is)) throw nobody(word);
 
   const person = new PersonMatcher(reading.is === "name" ? undefined : word);
   const called = normalForm(word);

@@ -5,19 +5,20 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, echo, someOf } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 
-/** One state of a segment: never changed or deleted, and whoever saves the next one names it. */
+/** One state of a segment: never changed, and gone once another one takes its place. */
 export interface SegmentFact {
   readonly name: string;
   /** As the file of the segment is; null: it was removed. */
   readonly text: string | null;
   /** The name of the machine that saved it. */
   readonly by: string;
-  /** The files of the states that it takes the place of. */
+  /** The files of all states before it: one that comes back late is known by them. */
   readonly replaces: readonly string[];
 }
 
 export interface KnownSegment {
   readonly file: string;
+  /** With SHA-256 in place of the text, which may name somebody who is forgotten by then. */
   readonly fact: SegmentFact;
 }
 

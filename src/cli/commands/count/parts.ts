@@ -7,6 +7,7 @@ import { usageError } from "../../../shared/errors.ts";
 import { checkedFilters } from "../../../shared/filters.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv-text.ts";
+import { type ColumnOf, countColumn, printList } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import type { LibraryDesk, ShelfOptions } from "../owned/shelf.ts";
 
@@ -53,7 +54,7 @@ export async function printParts(breakdown: Breakdown, printer: Printer): Promis
     printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
 
   const explained = { ...breakdown, parts, unexplained };
-  if (printer.form === "table") return printTable(explained, printer);
+  if (printer.terminal && !printer.json) return printTable(explained, printer);
 
   if (printer.json) {
     const { others = null, missing = null } = breakdown.rest ?? {};
@@ -180,16 +181,13 @@ export function countOwned(
         printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`,
       );
   } else if (printer.json) printer.document<"count">(rows);
-  else printer.text(segmentsCsv(rows));
+  else return printList(SEGMENTS, rows, printer, "none");
 }
 
-export const segmentsCsv = (
-  rows: readonly { readonly segment: string; readonly count: number }[],
-): string =>
-  csvDocument(
-    ["segment", "count"],
-    rows.map(({ segment, count }) => [segment, count]),
-  );
+export const SEGMENTS: readonly ColumnOf<{ readonly segment: string; readonly count: number }>[] = [
+  { name: "segment", long: true },
+  countColumn("count", "people"),
+];
 
 function ownedValues(
   library: Library | undefined,

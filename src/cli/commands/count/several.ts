@@ -1,54 +1,38 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { CountView } from "../../../engine/client/types.ts";
-import {
-  creditsOrNull,
-  creditsToNumber,
-  formatCreditsGrouped,
-  priceOf,
-} from "../../../shared/contract/money.ts";
-import { grouped } from "../../../shared/contract/text.ts";
+import { creditsOrNull, priceOf } from "../../../shared/contract/money.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
+import { creditsColumn, printList } from "../../terminal/list.ts";
 import { type CountDesk, noticeUnknownCost } from "./one.ts";
+import { SEGMENTS } from "./parts.ts";
 
 export async function countFiles(
   segments: readonly NamedFilters[],
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
   const { context, printer, session } = counting;
-  const { form } = printer;
-  const account = form === "csv" ? undefined : await session.client.account(context.interrupted);
+  const { json, terminal } = printer;
+  const isPriced = json || terminal;
+  const account = isPriced ? await session.client.account(context.interrupted) : undefined;
   const unit = account?.costs.person_search;
   const all = segments.map(({ filters }) => filters);
   const counts = await countAll(all, counting);
-  const rows = segments.map(({ name, filters }, index) => ({
-    segment: name,
-    filters,
-    count: counts[index]?.count ?? 0,
-  }));
-  const cost = (count: number): number | null =>
-    unit === undefined ? null : creditsToNumber(priceOf(count, unit, account?.parcel));
+  const rows = segments.map(({ name, filters }, index) => {
+    const { count = 0 } = counts[index] ?? {};
+    const cost = unit === undefined ? null : priceOf(count, unit, account?.parcel);
+    return { segment: name, filters, count, cost };
+  });
 
-  if (form === "json") {
-    const documents = rows.map(({ segment, count, filters }) => {
-      return { segment, count, filters, unit_cost: creditsOrNull(unit), max_cost: cost(count) };
+  if (json) {
+    const unit_cost = creditsOrNull(unit);
+    const documents = rows.map(({ segment, count, filters, cost }) => {
+      return { segment, count, filters, unit_cost, max_cost: creditsOrNull(cost) };
     });
     printer.document<"count">(documents);
-  } else if (form === "csv") {
-    const { segmentsCsv } = await import("./parts.ts");
-    printer.text(segmentsCsv(rows));
   } else {
-    const price = (count: number): string =>
-      unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit, account?.parcel));
-
-    await printer.table(
-      [
-        { title: "segment" },
-        { title: "people", align: "right", fixed: true },
-        { title: "credits at most", align: "right", fixed: true },
-      ],
-      rows.map(({ segment, count }) => [segment, grouped(count), price(count)]),
-    );
+    const price = creditsColumn<(typeof rows)[number]>("cost", "credits at most");
+    await printList(terminal ? [...SEGMENTS, price] : SEGMENTS, rows, printer, "none");
   }
 
   noticeUnknownCost(account, session);

@@ -31,9 +31,9 @@ interface Finding {
 }
 
 const FINDING_COLUMNS: readonly ColumnOf<Finding>[] = [
-  { name: "job", title: "job" },
-  { name: "finding", title: "finding" },
-  { name: "message", title: "message", long: true },
+  { name: "job" },
+  { name: "finding" },
+  { name: "message", long: true },
 ];
 
 /**
@@ -181,43 +181,39 @@ function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatu
       : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
   };
 
-  const wide = (title: string) => (isWide ? { title } : {});
   const next = ({ due, next: at }: JobStatus): string =>
     due ? "due" : at === null ? "by hand" : `in ${duration(Date.parse(at) - now)}`;
 
   return [
-    { name: "job", title: "job", long: true },
-    { name: "command" },
+    { name: "job", long: true },
+    { name: "command", title: null },
     {
       name: "status",
-      title: "status",
       show: ({ exit_code: code, status }) => (status === "failed" ? `failed (${code})` : status),
     },
-    { name: "exit_code", value: ({ exit_code: code }) => code },
+    { name: "exit_code", title: null },
     {
       name: "last",
-      title: "last",
       show: ({ last }) => (last === null ? "never" : ago(now - Date.parse(last), Date.parse(last))),
     },
     countColumn("rows"),
     {
       name: "rows_before",
-      ...wide("change"),
+      title: isWide ? "change" : null,
       align: "right",
-      value: ({ rows_before: rows }) => rows,
       show: change,
     },
     {
       name: "credits",
-      ...wide("credits"),
+      title: isWide ? "credits" : null,
       align: "right",
       show: ({ credits }) => (credits === null ? "" : grouped(credits)),
     },
-    { name: "next", title: "next", show: next },
-    { name: "due" },
-    { name: "output" },
-    { name: "ping" },
-    { name: "message" },
+    { name: "next", show: next },
+    { name: "due", title: null },
+    { name: "output", title: null },
+    { name: "ping", title: null },
+    { name: "message", title: null },
   ];
 }
 

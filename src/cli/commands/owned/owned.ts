@@ -23,6 +23,7 @@ import { readTableFile } from "../../../shared/input.ts";
 import { timeText } from "../../../shared/numbers.ts";
 import { type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
+import { iso as isoOrNull } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
 import {
@@ -71,7 +72,6 @@ export function registerStatus(owned: Command, context: Context): void {
 
 async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Promise<void> {
   const totals = totalsOf(library?.database);
-  const time = (at: number | null): string | null => (at === null ? null : iso(at));
   const document = {
     people: totals.people,
     suppressed: totals.suppressed,
@@ -81,8 +81,8 @@ async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Pro
     credits: creditsToNumber(credits(totals.credits)),
     credits_for_repeated: creditsToNumber(credits(totals.repeatCredits)),
     runs: totals.runs,
-    first_bought_at: time(totals.firstAt),
-    last_bought_at: time(totals.lastAt),
+    first_bought_at: isoOrNull(totals.firstAt),
+    last_bought_at: isoOrNull(totals.lastAt),
     file: library?.path ?? null,
   };
 

@@ -135,7 +135,6 @@ function columns(
 ): readonly ColumnOf<RunSummary>[] {
   const short = shortIds(all.map(({ id }) => id));
   const isWide = printer.width >= 80;
-  const wide = (title: string) => (isWide ? { title } : {});
 
   return [
     { name: "id", title: "run", show: ({ id }) => short(id) },
@@ -154,30 +153,28 @@ function columns(
     },
     {
       name: "rows",
-      title: "rows",
       align: "right",
       show: isWide ? progressOf : progressAndStatus,
     },
     {
       name: "settled",
-      ...wide("credits"),
+      title: isWide ? "credits" : null,
       align: "right",
       value: ({ settled }) => creditsToNumber(settled),
       show: ({ settled }) => formatCreditsGrouped(settled),
     },
     {
       name: "output",
-      title: "output",
       long: "first",
       value: ({ plan }) => plan.output,
       show: ({ plan }) => shortPath(plan.output, context),
     },
-    { name: "status", ...wide("status") },
-    { name: "command", value: ({ plan }) => plan.command },
-    { name: "connection", value: ({ plan }) => plan.connection },
-    { name: "base_url", value: ({ plan }) => plan.base_url },
-    { name: "expected" },
-    { name: "created_at", value: ({ plan }) => plan.created_at },
+    { name: "status", title: isWide ? "status" : null },
+    { name: "command", title: null, value: ({ plan }) => plan.command },
+    { name: "connection", title: null, value: ({ plan }) => plan.connection },
+    { name: "base_url", title: null, value: ({ plan }) => plan.base_url },
+    { name: "expected", title: null },
+    { name: "created_at", title: null, value: ({ plan }) => plan.created_at },
   ];
 }
 

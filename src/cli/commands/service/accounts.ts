@@ -117,19 +117,18 @@ async function suspend(
 
 const COLUMNS: readonly ColumnOf<AccountSummary>[] = [
   { name: "id", title: "account" },
-  { name: "name", title: "name", long: true },
+  { name: "name", long: true },
   {
     name: "state",
-    title: "state",
     value: ({ suspendedAt }) => (suspendedAt === null ? "active" : "suspended"),
   },
-  { name: "plan", title: "plan", long: true, value: ({ plan }) => plan.name },
+  { name: "plan", long: true, value: ({ plan }) => plan.name },
   creditsColumn("balance", "balance", ({ live }) => live.balance),
   creditsColumn("held", "held", ({ live }) => live.held),
-  { name: "test_balance", value: ({ test }) => creditsOrNull(test.balance) },
+  { name: "test_balance", title: null, value: ({ test }) => creditsOrNull(test.balance) },
   countColumn("keys"),
   timeColumn("created_at", "made", ({ createdAt }) => createdAt),
-  { name: "suspended_at", value: ({ suspendedAt }) => iso(suspendedAt) },
+  { name: "suspended_at", title: null, value: ({ suspendedAt }) => iso(suspendedAt) },
 ];
 
 const ROLES = ["owner", "viewer"] as const;
@@ -203,10 +202,10 @@ async function endSession(
 }
 
 const SESSION_COLUMNS: readonly ColumnOf<ConsoleSession>[] = [
-  { name: "id", title: "id" },
-  { name: "account", title: "account", value: ({ accountId }) => accountId },
-  { name: "role", title: "role" },
+  { name: "id" },
+  { name: "account", value: ({ accountId }) => accountId },
+  { name: "role" },
   timeColumn("made", "made (UTC)", ({ createdAt }) => createdAt),
   timeColumn("seen", "seen (UTC)", ({ seenAt }) => seenAt),
-  { name: "expires", value: ({ expiresAt }) => iso(expiresAt) },
+  { name: "expires", title: null, value: ({ expiresAt }) => iso(expiresAt) },
 ];

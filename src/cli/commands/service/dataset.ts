@@ -44,7 +44,7 @@ export function register(service: Command, context: Context): void {
 }
 
 const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
-  { name: "version", title: "version" },
+  { name: "version" },
   {
     name: "serves",
     title: "state",

@@ -99,20 +99,23 @@ const timesOf = ({ since, until }: Times, now: number) => ({
 const COLUMNS: readonly ColumnOf<LedgerEntry>[] = [
   { name: "id", title: "entry", align: "right", value: ({ id }) => Number(id) },
   timeColumn("at", "when (UTC)", ({ at }) => at),
-  { name: "kind", title: "kind" },
+  { name: "kind" },
   creditsColumn("credits", "credits", ({ amount: by }) => by),
   creditsColumn("balance_after", "balance", ({ balanceAfter }) => balanceAfter),
   { name: "actor", title: "by" },
-  { name: "call", title: "call" },
+  { name: "call" },
   countColumn("rows"),
-  { name: "price", value: ({ price }) => creditsOrNull(price) },
-  { name: "key", value: ({ keyId }) => keyId },
-  { name: "request_id", value: ({ requestId }) => requestId },
-  { name: "refund_of", value: ({ refundOf }) => (refundOf === null ? null : Number(refundOf)) },
-  { name: "reference" },
+  { name: "price", title: null, value: ({ price }) => creditsOrNull(price) },
+  { name: "key", title: null, value: ({ keyId }) => keyId },
+  { name: "request_id", title: null, value: ({ requestId }) => requestId },
+  {
+    name: "refund_of",
+    title: null,
+    value: ({ refundOf }) => (refundOf === null ? null : Number(refundOf)),
+  },
+  { name: "reference", title: null },
   {
     name: "note",
-    title: "note",
     long: true,
     show: ({ kind, note, reference }) =>
       kind === "charge" ? "" : [note, reference].filter(Boolean).join(" · "),
@@ -183,10 +186,10 @@ type NamedUsage = UsageRow & { readonly name: string | null };
 const GROUP_COLUMNS: Readonly<Record<UsageGroup, readonly ColumnOf<NamedUsage>[]>> = {
   day: [{ name: "day", title: "day (UTC)" }],
   key: [
-    { name: "key", title: "key", value: ({ keyId }) => keyId },
-    { name: "name", title: "name", long: true },
+    { name: "key", value: ({ keyId }) => keyId },
+    { name: "name", long: true },
   ],
-  call: [{ name: "call", title: "call" }],
+  call: [{ name: "call" }],
 };
 
 const SUMS: readonly ColumnOf<UsageRow>[] = [
@@ -221,11 +224,11 @@ async function audit({ context, options, printer, store }: StoreDesk<AuditOption
 }
 
 const AUDIT_COLUMNS: readonly ColumnOf<AuditRow>[] = [
-  { name: "id", value: ({ id }) => Number(id) },
+  { name: "id", title: null, value: ({ id }) => Number(id) },
   timeColumn("at", "when (UTC)", ({ at }) => at),
   { name: "actor", title: "who" },
   { name: "action", title: "did" },
-  { name: "account", title: "account", value: ({ accountId }) => accountId },
+  { name: "account", value: ({ accountId }) => accountId },
   { name: "target", title: "to" },
   {
     name: "detail",

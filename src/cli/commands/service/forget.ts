@@ -194,7 +194,7 @@ export function registerSuppress(service: Command, context: Context): void {
   $ headcount service suppress list --data ./demo
   $ headcount service suppress remove network.example/in/ada-lovelace --data ./demo
 
-The last one lets the person in again with the next import. A dataset in ClickHouse is named
+The last one lets the person in again with the next import. A dataset in ClickHouse is named \
 with --dataset, as in "headcount serve"; without it the people leave that one with its next import only.`);
 
   addListCommands<SuppressFlags>(suppress, context, {

@@ -234,19 +234,22 @@ function columns(now: number): readonly ColumnOf<KeyDetail>[] {
 
   return [
     { name: "id", title: "key" },
-    { name: "name", title: "name", long: true },
-    { name: "mode", title: "mode" },
-    { name: "prefix" },
-    { name: "state", title: "state", value: state },
+    { name: "name", long: true },
+    { name: "mode" },
+    { name: "prefix", title: null },
+    { name: "state", value: state },
     {
       name: "scopes",
-      title: "scopes",
       long: true,
       value: ({ scopes }) => scopes?.join(",") ?? "all",
       json: ({ scopes }) => scopes ?? ["all"],
     },
     creditsColumn("spent"),
-    { name: "max_credits", value: ({ budget }) => budget && creditsOrNull(budget.cap) },
+    {
+      name: "max_credits",
+      title: null,
+      value: ({ budget }) => budget && creditsOrNull(budget.cap),
+    },
     { name: "left", title: "left of cap", align: "right", value: rest },
     {
       name: "last_used_at",
@@ -255,9 +258,13 @@ function columns(now: number): readonly ColumnOf<KeyDetail>[] {
       show: ({ lastUsedAt }) => (lastUsedAt === null ? "never" : ago(now - lastUsedAt, lastUsedAt)),
     },
     timeColumn("expires_at", "expires", ({ expiresAt }) => expiresAt),
-    { name: "created_at", value: ({ createdAt }) => iso(createdAt) },
-    { name: "revoked_at", value: ({ revokedAt }) => iso(revokedAt) },
-    { name: "rotated_from", value: ({ id, origin }) => (origin === id ? null : origin) },
+    { name: "created_at", title: null, value: ({ createdAt }) => iso(createdAt) },
+    { name: "revoked_at", title: null, value: ({ revokedAt }) => iso(revokedAt) },
+    {
+      name: "rotated_from",
+      title: null,
+      value: ({ id, origin }) => (origin === id ? null : origin),
+    },
   ];
 }
 

@@ -10,12 +10,13 @@ import {
   type SuppressedKind,
   type SuppressedName,
 } from "../../../shared/contract/suppression.ts";
-import { counted, echo, grouped } from "../../../shared/contract/text.ts";
+import { counted, echo, grouped, someOf } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions, Touches } from "../../options.ts";
+import { type ColumnOf, documentsOf, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 export type SuppressOptions = GlobalOptions & {
@@ -90,7 +91,7 @@ export function addListCommands<Options extends SuppressOptions>(
       touches.import,
       opening(async (opened, file: string) => {
         const table = await readTableFile(context, file, "suppression", MAX_BYTES);
-        await add(opened, namesIn(table, file, opened.options.kind));
+        await add(opened, namesIn(table, file, opened));
       }),
     );
 
@@ -133,48 +134,37 @@ async function namesAsked(word: string, opened: Opened): Promise<readonly Suppre
   return [name];
 }
 
+interface Checked {
+  readonly who: string;
+  readonly entry: SuppressedEntry | null;
+}
+
+const CHECKED: readonly ColumnOf<Checked>[] = [
+  { name: "who", long: true },
+  {
+    name: "suppressed",
+    value: ({ entry }) => (entry ? "yes" : "no"),
+    json: ({ entry }) => entry !== null,
+  },
+  { name: "kind", title: null, value: ({ entry }) => entry?.kind ?? null },
+  { name: "at", value: ({ entry }) => entry?.at ?? null },
+  { name: "note", long: true, value: ({ entry }) => entry?.note ?? null },
+];
+
 async function check(opened: Opened, words: readonly string[]): Promise<void> {
   const { list, place, printer } = opened;
-  const checked: {
-    readonly who: string;
-    readonly suppressed: boolean;
-    readonly entry: SuppressedEntry | null;
-  }[] = [];
+  const checked: Checked[] = [];
   for (const who of words) {
     const names = await namesAsked(who, opened);
     const entries = await Promise.all(names.map((name) => list.find(name)));
     const [entry = null] = entries.flat();
-    checked.push({ who, suppressed: entry !== null, entry });
+    checked.push({ who, entry });
   }
 
-  if (printer.json) {
-    printer.document<"suppress check">({
-      checked: checked.map(({ who, suppressed, entry }) => ({
-        who,
-        suppressed,
-        kind: entry?.kind ?? null,
-        at: entry?.at ?? null,
-        note: entry?.note ?? null,
-      })),
-    });
-  } else {
-    await printer.rows(
-      [
-        { title: "who" },
-        { title: "suppressed", fixed: true },
-        { title: "at", fixed: true },
-        { title: "note" },
-      ],
-      checked.map(({ who, suppressed, entry }) => [
-        who,
-        suppressed ? "yes" : "no",
-        entry?.at ?? "",
-        entry?.note ?? "",
-      ]),
-    );
-  }
+  if (printer.json) printer.document({ checked: documentsOf(CHECKED, checked) });
+  else await printList(CHECKED, checked, printer, "none");
 
-  const absent = checked.filter(({ suppressed }) => !suppressed);
+  const absent = checked.filter(({ entry }) => entry === null);
   if (absent.length === 0) return;
 
   throw failed.not_found(
@@ -207,8 +197,8 @@ const spoken = ({ kind, id, address, domain }: SuppressedName): string =>
 function namesIn(
   table: InputTable,
   file: string,
-  said: SuppressedKind | undefined,
-): SuppressedName[] {
+  { options: { kind: said }, printer }: Opened,
+): readonly SuppressedName[] {
   const { columns, headings, isList, rows } = table;
   // Of a table of people the domain is the employer's, which is not whom they objected for.
   const isDomains = (place: number): boolean => personKind(headings[place] ?? "") === "domain";
@@ -223,6 +213,7 @@ function namesIn(
     );
   }
 
+  const silent: string[] = [];
   const names = rows.flatMap(({ line, cells }) => {
     const words = places.flatMap((place) => {
       const text = unguarded(cells[place] ?? "").trim();
@@ -230,6 +221,7 @@ function namesIn(
       return text === "" ? [] : [{ text, kind }];
     });
     const [word] = words;
+    if (word === undefined) silent.push(String(line));
     if (word === undefined || (isList && word.text.startsWith("#"))) return [];
 
     // A row of several columns would be taken for an id that nobody has.
@@ -245,6 +237,12 @@ function namesIn(
       "bad_name",
     );
   });
+  // Each may be somebody's objection.
+  if (silent.length > 0)
+    printer.say(
+      `warning: ${inputName(file)} names nobody in ${counted(silent.length, "row")}, ` +
+        `whom nothing leaves out: line ${someOf(silent)}`,
+    );
   if (names.length > 0) return names;
 
   throw usageError(
@@ -298,27 +296,16 @@ async function remove(
 
 async function show({ list, printer }: Opened): Promise<void> {
   const entries = await list.entries();
-  const mark = ({ marks: [first = ""] }: SuppressedEntry): string => first.slice(0, MARK_DIGITS);
-
-  if (printer.json) {
-    return printer.document<"suppress list">({
-      entries: entries.map((entry) => ({
-        mark: mark(entry),
-        kind: entry.kind,
-        at: entry.at,
-        note: entry.note,
-      })),
-    });
-  }
-  if (entries.length === 0 && printer.terminal) return printer.note("nobody is suppressed");
-
-  await printer.rows(
-    [
-      { title: "mark", fixed: true },
-      { title: "kind", fixed: true },
-      { title: "at", fixed: true },
-      { title: "note" },
-    ],
-    entries.map((entry) => [mark(entry), entry.kind, entry.at, entry.note ?? ""]),
-  );
+  if (printer.json) printer.document({ entries: documentsOf(ENTRIES, entries) });
+  else await printList(ENTRIES, entries, printer, "nobody is suppressed");
 }
+
+const ENTRIES: readonly ColumnOf<SuppressedEntry>[] = [
+  {
+    name: "mark",
+    value: ({ marks: [first = ""] }) => first.slice(0, MARK_DIGITS),
+  },
+  { name: "kind" },
+  { name: "at" },
+  { name: "note", long: true },
+];

@@ -24,10 +24,10 @@ export function register(program: Command, context: Context): void {
   $ headcount suppress check network.example/in/ada-lovelace
   $ headcount suppress remove northwind.example
 
-An address is cut to its profile, and of another site to its domain, which stands for
-everybody who works there; any other word is an id or the last part of an address. A name, and
-a word of letters alone, is looked up among the people you have, and refused where nobody or
-several have it. What was read, and how many it hides, is said. People who are named in a search
+An address is cut to its profile, and of another site to its domain, which stands for \
+everybody who works there; any other word is an id or the last part of an address. A name, and \
+a word of letters alone, is looked up among the people you have, and refused where nobody or \
+several have it. What was read, and how many it hides, is said. People who are named in a search \
 are not bought; people who merely match are paid for, and left out.
 See also: headcount forget`);
 

@@ -1,4 +1,5 @@
 // Tested by test/unit/naming.test.ts.
+import { createRequire } from "node:module";
 import { normalForm } from "../normalise.ts";
 import { echo } from "../text.ts";
 import {
@@ -34,9 +35,8 @@ export type Reading =
 /** Kinds of files in which people keep lists; of a domain under `zip` its scheme tells it. */
 const FILE =
   /^[^@]*(?<!\.)\.(?:csv|tsv|tab|txt|xlsx?|xlsm|xlsb|ods|numbers|ndjson|jsonl?|parquet|gz|zip|zst|bz2|7z|rar|pdf|docx?|rtf|xml|html?|sqlite3?|db|duckdb|sql|ya?ml|log|eml|vcf)$/i;
-/** Where names are given out to anybody, and what only one network knows. */
-const NOBODYS =
-  /^(?:ac|co|com|edu|gob|gov|net|org|sch)\.[a-z]{2}$|\.(?:internal|lan|local|localhost|onion)$/;
+/** What only one network knows. */
+const INSIDE = /\.(?:internal|lan|local|localhost|onion)$/;
 const PATH = /^(?:\.{1,2}[\\/]|~[\\/]|[a-z]:[\\/]|\\\\|file:)/i;
 const MAIL = /^[^\s@/:,;]+@[^\s@/:,;]+$/;
 const WORD = /^[\p{L}\p{M}\p{N}_.~'’&+!$*%-]+$/u;
@@ -78,10 +78,17 @@ export function read(text: string, learned?: Networks): Reading {
   const domain = canonicalDomain(plain);
   if (domain === undefined) return hostless(plain, host, path);
   if (place.isNetwork) return unknown(`a page at ${host}, and no profile there`);
-  if (NOBODYS.test(domain))
+  if (INSIDE.test(domain) || isSuffix(domain))
     return unknown("no company's own: many have it, or one network knows it");
   if (MAILBOXES.has(domain)) return unknown(`a host of mailboxes, and no company's own`);
   return { is: "domain", value: domain, path };
+}
+
+/** Whether anybody is given a name below it (`co.uk`, `github.io`): by the public suffix list. */
+function isSuffix(domain: string): boolean {
+  // A list of 10,000 rules: loaded where somebody names a domain, and by no other command.
+  const suffixes = createRequire(import.meta.url)("tldts") as typeof import("tldts");
+  return suffixes.getDomain(domain, { allowPrivateDomains: true }) === null;
 }
 
 /** An address as it was written, where nothing of it was cut but what every address may lose. */
