@@ -208,6 +208,12 @@ async function sessionFor(
   };
 }
 
+export interface KeptTerms extends Partial<Pick<Opened, "heeded">> {
+  readonly isProbe?: boolean;
+  /** Gets what keeps what a client saw, for the processes after it, with a connection's name. */
+  readonly onSeen?: (keep: (name: string) => Promise<void>) => void;
+}
+
 /**
  * Speaks the contract, or as the file of a vendor says.
  * @param vendor the file's name; `isProbe`: only the key is looked at
@@ -216,29 +222,36 @@ async function sessionFor(
 export async function openClient(
   options: ClientOptions,
   context: Context,
-  {
-    vendor,
-    isProbe,
-    heeded,
-    onSeen,
-  }: Partial<Pick<Opened, "heeded" | "vendor">> & {
-    readonly isProbe?: boolean;
-    /** Gets what keeps what was seen of the vendor with the connection of a name. */
-    readonly onSeen?: (keep: (name: string) => Promise<void>) => void;
-  },
+  { vendor, ...terms }: Partial<Pick<Opened, "vendor">> & KeptTerms,
 ): Promise<ServiceClient> {
   if (vendor === undefined) return createClient(options);
-  const [{ heededBy, keepHeeded, ownFile }, { createDialectClient }] = await Promise.all([
+  return (await vendorClient(vendor, options, terms, context)).client;
+}
+
+/**
+ * Speaks as the copy of a vendor's file says, and that file.
+ * @throws CliError exit 2 where that file is none, or is not there
+ */
+export async function vendorClient(
+  copy: string,
+  options: ClientOptions,
+  { heeded, isProbe, onSeen }: KeptTerms,
+  context: Context,
+) {
+  const [{ heededBy, keepCharged, keepHeeded, ownFile }, { DialectClient }] = await Promise.all([
     import("./vendors.ts"),
     import("../engine/dialect/client.ts"),
   ]);
-  const { file } = await ownFile(vendor, context);
-  return createDialectClient(file, options, {
-    copy: vendor,
+  const own = await ownFile(copy, context);
+
+  const client = new DialectClient(own.file, options, {
+    copy,
     isProbe,
-    heeded: heededBy(heeded, vendor, context.now()),
-    onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: vendor }, context)),
+    heeded: heededBy(heeded, copy, context.now()),
+    onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: copy }, context)),
+    onCharged: (amount) => onSeen?.((name) => keepCharged(amount, { ...options, name }, context)),
   });
+  return { ...own, client };
 }
 
 /** With the connection of that address, where there is one. */

@@ -1,18 +1,23 @@
 // Tested by test/cli/vendors.test.ts.
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Seen } from "../engine/client/dialect.ts";
+import type { ClientOptions } from "../engine/client/http-client.ts";
 import {
   findConnection,
   type Heeded,
   readConfig,
   updateConnection,
 } from "../engine/connections/config.ts";
-import { configDir } from "../engine/connections/paths.ts";
+import { configDir, stateDir } from "../engine/connections/paths.ts";
+import { keyModeOf } from "../engine/connections/resolve.ts";
 import { Disk, errorCode } from "../engine/runs/disk.ts";
+import { NO_SPENDING } from "../engine/runs/journal.ts";
+import { putSpend } from "../engine/runs/spend.ts";
 import type { Context } from "../shared/context.ts";
+import { type Credits, ZERO } from "../shared/contract/money.ts";
 import { readDialect } from "../shared/dialect/read.ts";
 import type { DialectFile } from "../shared/dialect/shape.ts";
 import { failed } from "../shared/errors.ts";
@@ -97,6 +102,28 @@ export async function keepHeeded(
     // The oldest of them tells when all are looked at again.
     const since = others.length > 0 ? (was.heeded?.at ?? at) : at;
     return { ...was, heeded: { file, at: since, keys: kept } };
+  });
+}
+
+/** Books what a call took that by the file is free: it is of no run, and `spend` tells it. */
+export function keepCharged(
+  amount: Credits,
+  { name, baseUrl, apiKey }: Pick<ClientOptions, "apiKey" | "baseUrl"> & { readonly name: string },
+  context: Context,
+): Promise<void> {
+  const at = context.now();
+
+  return putSpend(new Disk(), join(stateDir(context), "runs"), {
+    run: `call-${randomUUID()}`,
+    connection: name,
+    base_url: baseUrl,
+    account_id: null,
+    key_mode: keyModeOf(apiKey) ?? null,
+    command: "search",
+    job: null,
+    budgets: [],
+    pending: ZERO,
+    days: [{ ...NO_SPENDING, from: at, to: at, rows: 0, settled: amount, told: amount }],
   });
 }
 

@@ -117,7 +117,7 @@ describe.each(VENDORS)("%s", (name, each) => {
   tried("whoever is found and cannot be read costs nothing, and holds nothing up", async () => {
     const people = Array.from({ length: 40 }, (_, at) => at);
     const habits = name === "apollo" ? { missing: people } : { deleted: people, deletedAs: "404" };
-    const { vendor, german, bought, ids } = await userOf(name, habits as Options);
+    const { vendor, german, bought, ids, run } = await userOf(name, habits as Options);
     const gone = new Set(vendor.people.slice(0, 40).map((one) => vendor.id(one)));
     await bought(`${BUY} --limit 3 -o some.ndjson`);
     await bought(`${BUY} --new-only -o new.ndjson`);
@@ -125,6 +125,8 @@ describe.each(VENDORS)("%s", (name, each) => {
     expect(all.sort()).toEqual(german.filter((id) => !gone.has(id)).sort());
     await bought(`${BUY} --new-only -o none.ndjson`);
     expect(vendor.book.sold().length).toBe(all.length);
+    const { total } = JSON.parse((await run("spend -c v --json")).stdout);
+    expect(total).toMatchObject({ profiles: all.length, settled: Number(cost(all.length)) });
   });
 
   tried(
@@ -246,6 +248,21 @@ describe.each(VENDORS)("%s", (name, each) => {
       expect(unsaid.code, unsaid.stderr).toBe(2);
     },
   );
+
+  tried("a list that is a part of its segment is looked after by ids", async () => {
+    const { vendor, german, bought, rows, ids } = await userOf(name);
+    await bought(`${BUY} --limit 4 -o part.ndjson`);
+    const [left] = rows("part.ndjson");
+    const gone = vendor.people.find((one) => vendor.id(one) === String(left?.id));
+    Object.assign(gone ?? {}, { country: vendor.people.find((one) => !isGerman(one))?.country });
+
+    const said = await bought("refresh -c v part.ndjson --yes");
+    expect(said.stderr).toContain("1 removed");
+    expect(ids("part.ndjson")).toHaveLength(3);
+    expect(ids("part.removed.ndjson")).toEqual([String(left?.id)]);
+    expect(vendor.book.sold().length).toBe(4);
+    expect(german.length).toBeGreaterThan(5);
+  });
 
   tried(
     "a list that nobody wrote yet is bought by a refresh; who cannot be read is in none",

@@ -77,7 +77,7 @@ tryCases([
       habit: { ...TAKEN, idempotent: true, announcesKeys: false, mishap: at(2, "drop") },
       files: { "jobs.json": jobs({ max_credits: 57 }) },
       steps: [
-        run(line, 5, { says: ["going on asks for it under the same key"] }),
+        run(line, 5, { says: ["going on asks again under the same key"] }),
         run(line, ANY, { charged: 57 }),
         run("runs list --json", 0, { says: ['"status":"finished"'] }),
       ],

@@ -21,6 +21,8 @@ interface Odd {
   readonly toll?: number;
   /** Where each page leads to; undefined: to the one behind it. */
   readonly leads?: (at: number) => string;
+  /** So many paid calls are answered, and each after them is refused. */
+  readonly answers?: number;
   /** How its text is spelled. */
   readonly spelled?: (text: string) => string;
 }
@@ -83,6 +85,16 @@ async function userOf(file: object, odd: Odd = {}) {
     for await (const piece of request) text += String(piece);
     const asked = text === "" ? {} : JSON.parse(text);
     book.calls.push(path);
+    const isPaid = path === "/find" || path.startsWith("/read/");
+    if (
+      isPaid &&
+      book.calls.filter((one) => one !== "/count" && one !== "/ids").length >
+        (odd.answers ?? Infinity)
+    ) {
+      response.writeHead(400);
+      response.end('{"error":"no such thing"}');
+      return;
+    }
 
     const found = String(asked.country ?? "").includes("zz") ? [] : PEOPLE;
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
@@ -277,13 +289,45 @@ test.each<[string, object, string, number]>([
     2,
   ],
 ])("%s stops at once, with both prices", async (_, file, line, calls) => {
-  const { run, book } = await userOf(file, { toll: 3 });
+  const { run, book, spend } = await userOf(file, { toll: 3 });
   const ran = await run(line);
   expect(ran.code, ran.stderr).toBe(5);
+  // What it took is of no run, and of the books all the same.
+  expect(await spend()).toMatchObject({ settled: millionthsOf("3") });
   expect(ran.stderr).toContain(
     "odd charged 3 credits for a call that sells nobody, which by its file costs 0 credits",
   );
   expect(book.calls.length, book.calls.join()).toBe(calls);
+});
+
+const { next: _, ...unled } = FILE.calls.search.reply;
+const BY_OFFSET = {
+  ...FILE,
+  calls: {
+    ...FILE.calls,
+    search: {
+      ...FILE.calls.search,
+      body: { ...FILE.calls.search.body, at: "@offset" },
+      reply: unled,
+      pages: { by: "offset", size: [1, 2] },
+    },
+  },
+};
+
+// No size is tried that the file does not have, no wall is made of it, and no list of ids is gone.
+test.each<[string, object, number, number]>([
+  ["a read by an id", BY_IDS, 2, 4],
+  ["a page behind others", BY_OFFSET, 2, 3],
+  ["the first page", BY_OFFSET, 0, 0],
+])("%s that is refused is refused as it stands, and once", async (_, file, answers, charged) => {
+  const { run, book, spend } = await userOf(file, { answers });
+  const ran = await run(BUY);
+  expect(ran.stderr).toContain('refused the request (400): {"error":"no such thing"}');
+  expect(ran.code, ran.stderr).toBe(2);
+  const paid = book.calls.filter((path) => path === "/find" || path.startsWith("/read/"));
+  // Two pages may be under way at once.
+  expect(paid.length, book.calls.join()).toBeLessThanOrEqual(answers + 2);
+  expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
 });
 
 test("a free call that charges is no purchase: the same search without it says so again", async () => {

@@ -1,12 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { versions } from "node:process";
-import {
-  DEFAULT_DIALECT,
-  type Dialect,
-  pagingName,
-  type Seen,
-} from "../../engine/client/dialect.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/dialect.ts";
 import type { ProbeReport } from "../../engine/client/probe.ts";
 import type { Access } from "../../engine/client/transport.ts";
 import { untoldCosts } from "../../engine/client/types.ts";
@@ -41,6 +36,7 @@ import { CliError, type DoorWords, Option } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
+import { type KeptTerms, vendorClient } from "../session.ts";
 
 export interface Check {
   readonly name: string;
@@ -319,20 +315,16 @@ async function probeVendor(
   const { now, env } = context;
   const key = { shown: keyPrefix(apiKey), source: keySource };
   try {
-    const [{ heededBy, keepHeeded, ownFile }, { createDialectClient }] = await Promise.all([
-      import("../vendors.ts"),
-      import("../../engine/dialect/client.ts"),
-    ]);
-    const { digest, file, text } = await ownFile(vendor, context);
-    const from = file.from?.length ? "read on public pages" : "of your own";
-    add(service("Dialect", "ok", `${file.name}, ${from}, ${copyText(digest, text)}`));
-
+    const { heededBy } = await import("../vendors.ts");
     const options = { baseUrl, apiKey, dialect, now, env, asking };
     let kept = Promise.resolve();
-    const onSeen = (seen: Seen): void => {
-      kept = kept.then(() => keepHeeded(seen, { name, file: vendor }, context));
+    const onSeen: KeptTerms["onSeen"] = (keep) => {
+      kept = kept.then(() => keep(name));
     };
-    const client = createDialectClient(file, options, { copy: vendor, isProbe: true, onSeen });
+    const terms = { isProbe: true, onSeen };
+    const { client, digest, file, text } = await vendorClient(vendor, options, terms, context);
+    const from = file.from?.length ? "read on public pages" : "of your own";
+    add(service("Dialect", "ok", `${file.name}, ${from}, ${copyText(digest, text)}`));
     try {
       const { balance } = await client.account(context.interrupted);
       const left = balance === undefined ? "" : `; balance ${formatCreditsGrouped(balance)}`;

@@ -90,18 +90,19 @@ export async function lookInto(
 
   const elsewhere = (): readonly string[] =>
     library === undefined ? [] : identitiesIn(library.database);
-  const isAlone = library === undefined || byFilters || others.length > 0;
+  const isStrange = library === undefined || others.length > 0;
   const begun = counts.calls;
-  const ids = named ?? (isAlone ? undefined : await counts.ids(filters));
+  const ids = named ?? (isStrange ? undefined : await counts.ids(filters));
+  // Ids tell of each by himself who is there: of a part of a segment, too.
   const byIds = ids && {
-    ...presenceIn(ids, filters, identities, elsewhere()),
+    ...presenceIn(ids, filters, identities, byFilters ? identities : elsewhere()),
     calls: counts.calls - begun,
   };
 
   // Only our own service names its dataset, and gives sketches.
   const bySketch =
     byIds ??
-    (now === undefined || isAlone
+    (now === undefined || isStrange || byFilters
       ? undefined
       : await lookBySketch(filters, identities, {
           ask: (from, cells) => counts.sketch(filters, from, cells),

@@ -21,6 +21,7 @@ import {
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import { summaryOf } from "../../engine/dialect/terms.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
+import { creditsText, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
 import { paidCall } from "../../shared/dialect/shape.ts";
@@ -160,7 +161,8 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
     count === null ? "no count" : count === "0" ? "a count is free" : `a count would cost ${count}`;
   const how = stages === 2 ? "; whom there is, is found first and for nothing" : "";
   const where = told === null ? "; the charge is told nowhere, and counted" : `; told in ${told}`;
-  printer.note(`  ${person} credits by the ${per}, ${counting}${how}${where}`);
+  const price = creditsText(parseCredits(person) ?? ZERO);
+  printer.note(`  ${price} per ${per}, ${counting}${how}${where}`);
   printer.note(`  filters: ${filters.join(", ")}`);
   if (why !== null) printer.note(`  cannot: ${why}`);
   // Who is owned, and who is there at all, ids tell that are found first.
@@ -172,7 +174,7 @@ const COLUMNS: readonly ColumnOf<Summary>[] = [
   { name: "name" },
   { name: "vendor", long: true },
   { name: "person", title: "credits" },
-  { name: "per", title: "by the", long: true },
+  { name: "per", title: "per", long: true },
   { name: "count", title: "a count" },
   { name: "stages" },
   { name: "filters", value: ({ filters }) => filters.length },

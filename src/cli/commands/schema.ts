@@ -8,6 +8,7 @@ import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 
 /** Files that people write: an editor completes and checks by it. */
 const FILES = {
+  "dialect-file": async () => (await import("../../shared/dialect/shape.ts")).dialectSchema(),
   "filter-file": async () => (await import("../../shared/schema/filters.ts")).filterFileSchema(),
   "jobs-file": async () => (await import("../../app/jobs/keys.ts")).jobsSchema(),
 } as const;
@@ -23,10 +24,10 @@ export function register(program: Command, context: Context): void {
     .command("schema")
     .description(
       "Print the JSON Schema (2020-12) of what a command prints with --json, " +
-        "of the errors of all of them, or of the files of filters and of jobs " +
+        "of the errors of all of them, or of the files of filters, jobs and vendors " +
         "that you write. Without a command: which have one.",
     )
-    .takes("[command...]", "words of a command, errors, filter-file or jobs-file", {
+    .takes("[command...]", "words of a command, errors, dialect-file, filter-file or jobs-file", {
       kind: "list",
       values: WORDS,
     })
@@ -35,7 +36,7 @@ export function register(program: Command, context: Context): void {
   $ headcount schema count
   $ headcount schema runs list > runs.schema.json
   $ headcount schema errors                         a failure, with --json or HEADCOUNT_JSON=1
-  $ headcount schema jobs-file > jobs.schema.json   for an editor; filter-file too
+  $ headcount schema jobs-file > jobs.schema.json   for an editor; so filter-file, dialect-file
   $ headcount schema account | jq '.properties.credits.properties | keys'`)
     .does("nothing", atDesk(context, printSchema));
 }

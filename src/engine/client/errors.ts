@@ -45,8 +45,10 @@ export class ServiceError extends Error {
   declare readonly affordableRows: number | undefined;
   /** Pages of which sizes were refused like it, where none came of any. */
   declare refusedSizes: readonly number[] | undefined;
-  /** Whether it cost what it says and no more, as its service declares. */
+  /** Whether it cost what it says and no more, as its service declares, and what pages it has. */
   declare readonly exact: boolean | undefined;
+  /** What leads to its page is a list of ours, which no service takes or refuses. */
+  declare readonly isWithoutCursor: boolean | undefined;
 
   constructor(
     init: Pick<ServiceError, "status" | "detail" | "envelope"> &
@@ -61,6 +63,7 @@ export class ServiceError extends Error {
           | "creditsRemaining"
           | "affordableRows"
           | "exact"
+          | "isWithoutCursor"
         >
       >,
   ) {

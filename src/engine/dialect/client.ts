@@ -42,23 +42,6 @@ import {
 } from "./terms.ts";
 import { itemsAt, type Span, wholeAt, withVendors } from "./verbatim.ts";
 
-/** What a file of a vendor makes of the calls of the contract. @throws CliError as they do */
-export const createDialectClient = (
-  file: DialectFile,
-  options: ClientOptions,
-  terms: VendorTerms = {},
-): VendorClient => new DialectClient(file, options, terms);
-
-interface VendorClient extends ServiceClient {
-  /**
-   * Counts by a value that nobody has, once for each filter, for nothing.
-   * @returns keys that found nobody or were refused, and those that no such value is written for;
-   * undefined where a count costs credits
-   * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
-   */
-  tryNames(signal?: AbortSignal): Promise<Names | undefined>;
-}
-
 export interface Names {
   readonly nobody: readonly string[];
   readonly untried: readonly string[];
@@ -67,10 +50,12 @@ export interface Names {
   readonly unknown: readonly string[];
 }
 
-interface VendorTerms {
+export interface VendorTerms {
   /** Filters that need no trying: it was seen earlier that the vendor heeds them. */
   readonly heeded?: readonly string[] | undefined;
   readonly onSeen?: ((seen: Seen) => void) | undefined;
+  /** Gets what a call took that by the file costs nothing: no run has it. */
+  readonly onCharged?: ((amount: Credits) => void) | undefined;
   /** What the copy of the file is called. */
   readonly copy?: string | undefined;
   /** Whether only the key is looked at, and nothing is to be bought. */
@@ -87,9 +72,11 @@ interface Found {
 /** The people of a reply; of one that is not as declared what it may have charged for, and why. */
 interface Rows {
   readonly rows: readonly JsonRecord[];
+  /** The vendor's own, one for each. */
+  readonly items?: readonly JsonValue[];
   readonly asked?: number;
   readonly stop?: CliError;
-  /** Of the vendor's own rows in the reply, where that is known. */
+  /** Where those stand in the reply, if that is known. */
   readonly spans?: readonly Span[] | undefined;
 }
 
@@ -119,7 +106,8 @@ interface How {
   readonly signal?: AbortSignal | undefined;
 }
 
-class DialectClient implements VendorClient {
+/** What a file of a vendor makes of the calls of the contract. Throws as they do. */
+export class DialectClient implements ServiceClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   readonly #file: DialectFile;
@@ -139,14 +127,17 @@ class DialectClient implements VendorClient {
   /** Filters that were seen to be no names that the vendor passes over. */
   readonly #heeded: Set<string>;
   readonly #onSeen: VendorTerms["onSeen"];
+  readonly #onCharged: VendorTerms["onCharged"];
 
-  constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms) {
-    const { copy, heeded, isProbe = false, onSeen } = terms;
+  constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
+    const { copy, heeded, isProbe = false, onCharged, onSeen } = terms;
     this.#heeded = new Set(heeded);
     this.#onSeen = onSeen;
+    this.#onCharged = onCharged;
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
+
     const names = namesIn(file);
     const counting = paidCounting(file);
     const tries = (filters: Filters): number => this.#untried(filters).length;
@@ -197,6 +188,12 @@ class DialectClient implements VendorClient {
     throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
   }
 
+  /**
+   * Counts by a value that nobody has, once for each filter, for nothing.
+   * @returns keys that found nobody or were refused, and those that no such value is written for;
+   * undefined where a count costs credits
+   * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
+   */
   async tryNames(signal?: AbortSignal): Promise<Names | undefined> {
     const counting = pricedCounting(this.#file);
     if (counting === undefined || counting.price > 0n) return undefined;
@@ -548,6 +545,7 @@ class DialectClient implements VendorClient {
     const spans = rows === undefined ? one : itemsAt(body, rows);
     return {
       rows: items.map((each) => contractRow(this.#file, each, call.record)),
+      items,
       spans: spans?.length === items.length ? spans : undefined,
     };
   }
@@ -558,8 +556,7 @@ class DialectClient implements VendorClient {
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> &
       Rows & { readonly filters: Filters },
   ): Promise<PageReply> {
-    const { rows, asked = rows.length, spans, filters, stop, ...facts } = page;
-    const texts = spans ? withVendors(rows, reply.raw.body, spans) : undefined;
+    const { rows, asked = rows.length, items = [], spans, filters, stop, ...facts } = page;
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, asked);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
@@ -567,13 +564,15 @@ class DialectClient implements VendorClient {
     const charged = inBalance ?? declared;
     this.#see(balance);
 
-    const stray = strayIn(this.#file, filters, rows);
+    const stray = strayIn(this.#file, filters, rows, items);
     if (stray !== undefined) this.#tell([stray.field], false);
     const forNobody =
       asked === 0 && charged > declared && dear(this.#file, charged, declared, "brought nobody");
     return {
       ...facts,
-      body: envelope(texts ?? textOf(rows), charged, balance, stop && reply.told.body),
+      body: spans
+        ? withVendors(rows, reply.raw.body, spans, around(charged, balance))
+        : writtenAnew(rows, items, around(charged, balance, stop && reply.told.body)),
       meta: this.#meta(reply, charged, balance),
       isCut: false,
       replayed: false,
@@ -596,7 +595,9 @@ class DialectClient implements VendorClient {
     const fell = call.price === undefined ? ZERO : this.#fellBy(balance, 0);
     const charged = amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
     this.#see(balance);
-    if (charged > 0n) throw dear(this.#file, charged, ZERO, "sells nobody");
+    if (charged <= 0n) return;
+    this.#onCharged?.(charged);
+    throw dear(this.#file, charged, ZERO, "sells nobody");
   }
 
   /** Whether so many paid calls went out since the balance was told, and none is under way. */
@@ -631,7 +632,7 @@ class DialectClient implements VendorClient {
 
   #nobody(total: number): PageReply {
     return {
-      body: envelope(textOf([]), ZERO, undefined),
+      body: writtenAnew([], [], around(ZERO, undefined)),
       meta: this.#meta(undefined, ZERO),
       nextCursor: null,
       total,
@@ -769,25 +770,27 @@ function queryOf(fields: unknown): URLSearchParams {
   return query;
 }
 
-const textOf = (rows: readonly JsonRecord[]): Buffer =>
-  Buffer.from(rows.map((row) => stringifyExact(row)).join(","));
-
-/** The page of the contract that a reply amounts to. @param whole what came, of which no row is */
-function envelope(
-  rows: Buffer,
-  used: Credits,
-  remaining: Credits | undefined,
-  whole?: JsonValue,
-): Buffer {
+/**
+ * What stands around the rows of a page of the contract that a reply amounts to.
+ * @param whole what came, of which no row is
+ */
+function around(used: Credits, remaining: Credits | undefined, whole?: JsonValue) {
   const kept = whole === undefined ? "" : `,"vendor_reply":${stringifyExact(whole)}`;
   const balance = remaining === undefined ? "" : `,"credits_remaining":${formatCredits(remaining)}`;
-  const tail = `${balance}${kept}`;
-  return Buffer.concat([
-    Buffer.from('{"status":true,"detail":[],"result":['),
-    rows,
-    Buffer.from(`],"credits_used":${formatCredits(used)}${tail}}`),
-  ]);
+  return {
+    head: '{"status":true,"detail":[],"result":[',
+    tail: `],"credits_used":${formatCredits(used)}${balance}${kept}}`,
+  };
 }
+
+const writtenAnew = (
+  rows: readonly JsonRecord[],
+  items: readonly JsonValue[],
+  { head, tail }: ReturnType<typeof around>,
+): Buffer => {
+  const texts = rows.map((row, at) => stringifyExact({ ...row, vendor: items[at] ?? null }));
+  return Buffer.from(`${head}${texts.join(",")}${tail}`);
+};
 
 const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: string): CliError =>
   new CliError({

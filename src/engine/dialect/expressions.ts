@@ -6,7 +6,12 @@ import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled } from "../../shared/dialect/holes.ts";
-import type { DialectFile, DialectFilter, Words } from "../../shared/dialect/shape.ts";
+import {
+  type DialectFile,
+  type DialectFilter,
+  spellingsOf,
+  type Words,
+} from "../../shared/dialect/shape.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 
 type Value = string | number;
@@ -59,11 +64,10 @@ export function nobodyBy(file: DialectFile, key: string): unknown {
 export const wordsIn = ({ filters, words = {} }: DialectFile) =>
   Object.entries(filters).flatMap(([key, { words: table = "", wider: isLoose }]) => {
     const list = words[table] ?? {};
-    if (list.open === true || isLoose === true) return [];
-    return entriesOf(list).flatMap(([word, theirs]) => {
-      const isLooser = typeof theirs === "object" && theirs !== null && "say" in theirs;
-      return theirs === null || (isLooser && theirs.wider === true) ? [] : [{ key, word }];
-    });
+    if (list.open === true || isLoose) return [];
+    return entriesOf(list).flatMap(([word, theirs]) =>
+      theirs === null || isWider(theirs) ? [] : [{ key, word }],
+    );
   });
 
 const listOf = (value: Filters[keyof Filters]): readonly Value[] =>
@@ -90,29 +94,31 @@ function madeTogether(
     Object.fromEntries(
       Object.entries(one).map(([key, value]) => {
         const table = new RegExp(`\\{${key}:([a-z_]+)\\}`).exec(as)?.[1];
-        const cased = inCase(String(value), filter.case);
-        return [key, table === undefined ? cased : only(file, key, table, String(value))];
+        const text = String(value);
+        if (table === undefined) return [key, inCase(text, filter.case)];
+        const [word = text] = theirWords(file, key, { ...filter, words: table }, text);
+        return [key, word];
       }),
     );
   const texts = combined.map((one) => String(filled(as, worded(one))));
   const { words } = filter;
   const name = of.join(" and ");
-  return words === undefined ? texts : texts.flatMap((text) => theirWords(file, name, words, text));
+  return words === undefined
+    ? texts
+    : texts.flatMap((text) => theirWords(file, name, { words }, text));
 }
-
-const only = (file: DialectFile, key: string, table: string, value: string): string =>
-  theirWords(file, key, table, value)[0] ?? value;
 
 /** Values in the vendor's spelling: its word for each, or our own in its case and form. */
 function spelled(
   file: DialectFile,
   key: string,
-  { as, case: how, words }: DialectFilter,
+  filter: DialectFilter,
   values: readonly Value[],
 ): readonly Value[] {
+  const { as, case: how, words } = filter;
   return values.flatMap((value): readonly Value[] => {
     if (typeof value === "number") return [value];
-    if (words !== undefined) return theirWords(file, key, words, value);
+    if (words !== undefined) return theirWords(file, key, filter, value);
     if (as === undefined) return [inCase(value, how)];
     const slug = slugOf(canonicalAddress(value) ?? value);
     return [String(filled(as, { value: inCase(value, how), slug: inCase(slug, how) }))];
@@ -131,17 +137,27 @@ function inCase(text: string, how: DialectFilter["case"]): string {
   );
 }
 
-/** @throws CliError exit 2 for a word that the vendor has not, or has only in a wider sense */
-function theirWords(file: DialectFile, key: string, table: string, value: string): string[] {
+/**
+ * Its word for ours; of an open list what is not in it, in the case of all others.
+ * @throws CliError exit 2 for a word that the vendor has not, or has only in a wider sense
+ */
+function theirWords(
+  file: DialectFile,
+  key: string,
+  { words: table = "", case: how }: Pick<Valued, "case" | "words">,
+  value: string,
+): readonly string[] {
   const words = file.words?.[table] ?? {};
   const own = entriesOf(words).find(([word]) => word.toLowerCase() === value.toLowerCase());
-  if (own === undefined && words.open === true) return [value];
+  if (own === undefined && words.open === true) return [inCase(value, how)];
   const theirs = own?.[1] ?? null;
   if (theirs === null) throw unknownWord(file, key, value, words);
-  if (typeof theirs !== "object" || !("say" in theirs)) return [theirs].flat() as string[];
-  if (theirs.wider === true) throw wider(file, `${key} "${echo(value)}"`);
-  return [theirs.say].flat();
+  if (isWider(theirs)) throw wider(file, `${key} "${echo(value)}"`);
+  return spellingsOf(theirs);
 }
+
+const isWider = (theirs: Words[string]): boolean | undefined =>
+  typeof theirs === "object" && theirs !== null && "say" in theirs && theirs.wider;
 
 const entriesOf = (words: Words) =>
   Object.entries(words).filter(([, theirs]) => typeof theirs !== "boolean");
@@ -154,7 +170,7 @@ function expressionOf(
   values: readonly Value[],
 ): unknown {
   const { any, one } = filter;
-  if (filter.wider === true) throw wider(file, key);
+  if (filter.wider) throw wider(file, key);
   if (any !== undefined) return filled(any, { values });
 
   const each = values.map((value) => filled(one, { value }));

@@ -75,6 +75,7 @@ export function failureIn(
     creditsUsed: amountAt(call.reply?.charged, told) ?? (is === "busy" ? undefined : ZERO),
     // Its meaning is declared, and what means no is not charged; a fault may have been.
     exact: is !== "busy",
+    isWithoutCursor: call.pages === undefined,
     creditsRemaining: amountAt(call.reply?.balance, told),
   });
 }

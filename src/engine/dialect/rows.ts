@@ -5,7 +5,7 @@ import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../../shared/contr
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { inRow } from "../../shared/dialect/holes.ts";
-import type { DialectFile, Words } from "../../shared/dialect/shape.ts";
+import { type DialectFile, spellingsOf, type Words } from "../../shared/dialect/shape.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 
 /** A field of the contract, and how it is read in a row. */
@@ -35,10 +35,7 @@ function readingsOf(file: DialectFile, record: DialectFile["record"]): readonly 
   return readings;
 }
 
-/**
- * A vendor's row as one of the contract: the fields that the
- * file finds in it, and the whole of it as it came beside them.
- */
+/** The fields of the contract that a file finds in a vendor's row. */
 export function contractRow(
   file: DialectFile,
   row: JsonValue,
@@ -51,7 +48,6 @@ export function contractRow(
     // Identifiers are text, however many digits; what counts is a number.
     out[field] = isTold ? value : stringifyExact(value);
   }
-  out.vendor = row;
   return out;
 }
 
@@ -80,12 +76,9 @@ function oursOf(file: DialectFile, table: string | undefined) {
   if (known !== undefined) return known;
 
   const ours = new Map<string, string>();
-  for (const [own, theirs] of Object.entries(words)) {
-    if (typeof theirs === "boolean" || theirs === null) continue;
-    const said = typeof theirs === "object" && "say" in theirs ? theirs.say : theirs;
-    for (const word of [said].flat().map((each) => String(each).toLowerCase()))
+  for (const [own, theirs] of Object.entries(words))
+    for (const word of spellingsOf(theirs).map((each) => each.toLowerCase()))
       if (!ours.has(word)) ours.set(word, own);
-  }
   OURS.set(words, ours);
   return ours;
 }
@@ -106,11 +99,13 @@ interface Stray {
 /**
  * The first row that says something else than it was asked for by. Of a list that
  * a field is the first of, any will do; what a row does not say proves nothing.
+ * @param items the vendor's own rows
  */
 export function strayIn(
   file: DialectFile,
   filters: Filters,
   rows: readonly JsonRecord[],
+  items: readonly JsonValue[],
 ): Stray | undefined {
   const check = checkFilters(filters);
   if (!check.ok) return undefined;
@@ -129,7 +124,7 @@ export function strayIn(
     };
 
     for (const [index, row] of rows.entries()) {
-      const said = wordsOf(file, field, row);
+      const said = wordsOf(file, field, row, items[index] ?? null);
       if (said.length === 0 || said.some(isWanted)) continue;
       return { field, row: index + 1, came: echo(said.join(", ")) };
     }
@@ -140,13 +135,11 @@ export function strayIn(
 
 const FIRST = "[0]";
 
-function wordsOf(file: DialectFile, field: string, row: JsonRecord): string[] {
+function wordsOf(file: DialectFile, field: string, row: JsonRecord, item: JsonValue): string[] {
   const { at = "", words } = placeOf(file.record[field] ?? "");
   const ours = oursOf(file, words);
   const said = row[field];
-  const list = at.endsWith(FIRST)
-    ? inRow(at.slice(0, -FIRST.length), row.vendor ?? null)
-    : undefined;
+  const list = at.endsWith(FIRST) ? inRow(at.slice(0, -FIRST.length), item) : undefined;
   const values = Array.isArray(list)
     ? (list as readonly JsonValue[]).map((each) => ourWord(ours, each))
     : [said];

@@ -1,9 +1,8 @@
 // Tested by test/unit/engine/dialect/verbatim.test.ts.
 import { isUtf8 } from "node:buffer";
+import { scanList } from "../../shared/rows/scan.ts";
 import {
-  CLOSE_LIST,
   CLOSE_OBJECT,
-  COMMA,
   OPEN_LIST,
   OPEN_OBJECT,
   scanObject,
@@ -21,7 +20,23 @@ export type Span = readonly [start: number, end: number];
  */
 export function itemsAt(body: Buffer, place: string): readonly Span[] | undefined {
   if (/[[|:]/.test(place) || !isUtf8(body)) return undefined;
-  return itemsIn(body, skipSpace(body, 0), place === "" ? [] : place.split("."))?.spans;
+
+  let found: readonly Span[] | undefined;
+  // Of two members of one name the later one counts, as for JSON.parse.
+  const look = (at: number, [name, ...rest]: readonly string[]): number | undefined => {
+    if (name !== undefined) {
+      if (body[at] === OPEN_OBJECT)
+        scanObject(body, at, (key, start) => (key === name ? look(start, rest) : undefined));
+      return undefined;
+    }
+    if (body[at] !== OPEN_LIST) return undefined;
+    const { end, ends, starts } = scanList(body, at);
+    found = starts.map((start, index) => [start, ends[index] ?? end]);
+    return end;
+  };
+
+  look(skipSpace(body, 0), place === "" ? [] : place.split("."));
+  return found;
 }
 
 /** The reply itself, where it is one object. */
@@ -31,58 +46,32 @@ export function wholeAt(body: Buffer): readonly Span[] | undefined {
   return isObject ? [[start, skipValue(body, start)]] : undefined;
 }
 
-interface Items {
-  readonly spans: readonly Span[];
-  /** Behind the list. */
-  readonly end: number;
-}
-
-function itemsIn(bytes: Buffer, at: number, [name, ...rest]: readonly string[]): Items | undefined {
-  if (name === undefined) return bytes[at] === OPEN_LIST ? spansFrom(bytes, at) : undefined;
-  if (bytes[at] !== OPEN_OBJECT) return undefined;
-
-  // Of two members of one name the later one counts, as for JSON.parse.
-  let found: Items | undefined;
-  scanObject(bytes, at, (key, start) => {
-    if (key !== name) return undefined;
-    found = itemsIn(bytes, start, rest);
-    return rest.length === 0 ? found?.end : undefined;
-  });
-  return found;
-}
-
-function spansFrom(bytes: Buffer, list: number): Items | undefined {
-  const spans: Span[] = [];
-  let at = skipSpace(bytes, list + 1);
-  while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
-    const end = skipValue(bytes, at);
-    if (end < 0) return undefined;
-    spans.push([at, end]);
-    at = skipSpace(bytes, end);
-    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1);
-  }
-  return { spans, end: at + 1 };
-}
-
 /** As many bytes as a letter of ours takes at most. */
 const UTF8_BYTES = 3;
 
-/** Rows of the contract, each with the vendor's own as it came: copied, and not written anew. */
+/**
+ * Rows of the contract, each with the vendor's own as it came: copied, and not written anew.
+ * @param rows the contract's fields of each
+ */
 export function withVendors(
   rows: readonly JsonRecord[],
   body: Buffer,
   spans: readonly Span[],
+  { head, tail }: { readonly head: string; readonly tail: string },
 ): Buffer {
-  const fields = rows.map((row) => stringifyExact({ ...row, vendor: 0 }).slice(0, -2));
-  const size = fields.reduce((sum, { length }) => sum + UTF8_BYTES * length + 2, body.length);
+  const fields = rows.map((row) => stringifyExact(row).slice(0, -1));
+  const letters = fields.reduce((sum, { length }) => sum + length, head.length + tail.length);
 
-  const out = Buffer.allocUnsafe(size);
-  let at = 0;
+  const out = Buffer.allocUnsafe(UTF8_BYTES * letters + SEPARATORS * rows.length + body.length);
+  let at = out.write(head);
   for (const [index, [start, end]] of spans.entries()) {
-    at += out.write(fields[index] ?? "", at);
+    at += out.write(`${index === 0 ? "" : ","}${fields[index]},"vendor":`, at);
     at += body.copy(out, at, start, end);
     out[at++] = CLOSE_OBJECT;
-    out[at++] = COMMA;
   }
-  return out.subarray(0, Math.max(0, at - 1));
+  at += out.write(tail, at);
+  return out.subarray(0, at);
 }
+
+/** Bytes between the fields of a row, the vendor's own and the next row. */
+const SEPARATORS = 12;

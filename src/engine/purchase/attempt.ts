@@ -135,7 +135,7 @@ export class Attempts {
   ): Promise<boolean> {
     const { settlement } = this.#parts;
     const loss = asLost(error);
-    if (loss?.wasSent === true) await settlement.loss(flown);
+    if (loss?.wasSent) await settlement.loss(flown);
     else if (error instanceof ServiceError) {
       // Whether a 402 was one of the balance, the balance tells; what it says it took it took.
       const { creditsUsed = ZERO, status } = error;
@@ -159,9 +159,9 @@ export class Attempts {
     if (!(error instanceof ServiceError) || this.#refusedBehind.has(unit.intent.n)) return false;
     const { detail, status } = error;
     const { forgiving, page } = this.#options.source;
-    const isRefused = (status === 400 || status === 422) && forgiving !== true && !page;
-    const isDeep = isRefused && this.#isTooDeep(unit);
-    if (!isDeep && !mayBeCursor(unit, status)) return false;
+    const isRefused = (status === 400 || status === 422) && !forgiving && !page;
+    const isDeep = isRefused && !error.exact && this.#isTooDeep(unit);
+    if (!isDeep && !mayBeCursor(unit, error)) return false;
 
     const { n, target, offset } = unit.intent;
     this.#refusedBehind.add(n);
@@ -247,15 +247,17 @@ export class Attempts {
       await this.#lowerToBalance(flown, error);
       return true;
     }
-    if (status !== 400 && status !== 422 && status !== 413) return this.#cursorRefused(unit, error);
+    if (![400, 413, 422].includes(status)) return this.#cursorRefused(unit, error);
 
     const text = detail.join("; ");
-    if (source.forgiving === true && error.envelope) {
+    if (source.forgiving && error.envelope) {
       await settlement.miss(flown, text);
       return true;
     }
     const { accepted } = remaining.sizes;
     if (source.page !== undefined) throw drawnRefused(perPage, text, accepted.has(perPage));
+    // Who declares what pages there are refuses none of them for its size, or where it lies.
+    if (error.exact) return this.#cursorRefused(unit, error);
 
     if (status !== 413 && this.#isTooDeep(unit)) {
       this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
@@ -264,13 +266,14 @@ export class Attempts {
       return true;
     }
 
-    const isOfCursor = mayBeCursor(unit, status) && accepted.has(perPage);
+    const isOfCursor = mayBeCursor(unit, error) && accepted.has(perPage);
     return (!isOfCursor && (await this.#resized(flown, error))) || this.#cursorRefused(unit, error);
   }
 
   /** @throws CliError where what is left to refuse is the cursor of a page */
-  async #cursorRefused(unit: Unit, { status, detail }: ServiceError): Promise<boolean> {
-    if (!mayBeCursor(unit, status)) return false;
+  async #cursorRefused(unit: Unit, error: ServiceError): Promise<boolean> {
+    if (!mayBeCursor(unit, error)) return false;
+    const { status, detail } = error;
     await this.#parts.settlement.giveUp(unit, "its cursor is gone", false);
     throw cursorGone(unit.intent.offset, `${status}: ${detail.join("; ")}`);
   }
@@ -373,5 +376,7 @@ export class Attempts {
 }
 
 /** What was good once may be so no more, and nothing else leads to the rows behind it. */
-const mayBeCursor = ({ intent: { cursor } }: Unit, status: number): boolean =>
-  cursor !== undefined && [400, 404, 410, 422].includes(status);
+const mayBeCursor = (
+  { intent: { cursor } }: Unit,
+  { isWithoutCursor, status }: ServiceError,
+): boolean => cursor !== undefined && !isWithoutCursor && [400, 404, 410, 422].includes(status);

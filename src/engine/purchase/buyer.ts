@@ -55,7 +55,7 @@ interface Ready {
 /** The largest page; of pages that all have one size that one, as earlier sessions had it. */
 function sizeOf({ client, maxRows = 1, perPage, run: { state } }: BuyerOptions): number {
   const most = Math.min(perPage, state.perPageMax ?? Infinity);
-  if (client.dialect.isOneSize !== true) return most;
+  if (!client.dialect.isOneSize) return most;
   const [earlier] = state.units.values();
   return earlier?.intent.perPage ?? oneSize(maxRows, most);
 }
@@ -94,7 +94,7 @@ export class Buyer {
     const isTold = options.perPageTold || run.state.perPageMax !== undefined;
     const { paging, first_page: firstPage } = run.plan;
     const remaining = new Remaining(source, { paging, firstPage }, perPage, isTold);
-    if (options.client.dialect.isOneSize === true || options.parcel !== undefined)
+    if (options.client.dialect.isOneSize || options.parcel !== undefined)
       remaining.refuse(0, perPage);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
 
@@ -283,7 +283,7 @@ export class Buyer {
       }
 
       await this.#requirePrice();
-      const next = enough?.() === true ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
+      const next = enough?.() ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
       if (typeof next === "string") return next;
       await this.#intend(next);
     }
@@ -459,7 +459,7 @@ async function restore(
   // An intent without an end: it may have been charged, or it was never sent.
   for (const unit of pendingUnits(state)) {
     const { owned, target } = unit.intent;
-    if (owned === true)
+    if (owned)
       await settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
     // A service that keeps keys without saying so answers
     // for nothing; at another it costs what a new key would.

@@ -498,7 +498,7 @@ async function takeCompanies(
 
   for (const unit of isNamed ? run.state.units.values() : []) {
     const { miss, refused } = unit.settled ?? {};
-    if (miss === true && refused === undefined) take(unit);
+    if (miss && refused === undefined) take(unit);
   }
 
   try {

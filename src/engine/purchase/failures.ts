@@ -386,7 +386,7 @@ function placeOf({ id, plan, state, wanted }: RunReader) {
   return {
     progress: `${grouped(rows)}${of} rows are paid for and kept in run ${id}`,
     /** What its cost is not sure in. */
-    open: [aboveCap({ state }) ?? [], inFlight(state), beyondAnswers(foreign)].flat(),
+    open: [aboveCap({ state }) ?? [], inFlight(state, plan), beyondAnswers(foreign)].flat(),
     on: resumeOf(plan),
     writes: exportOf(id),
   };
@@ -394,11 +394,13 @@ function placeOf({ id, plan, state, wanted }: RunReader) {
 
 type Place = ReturnType<typeof placeOf>;
 
-function inFlight(state: RunState): string | [] {
+function inFlight(state: RunState, { dialect }: RunReader["plan"]): string | [] {
   const pending = pendingUnits(state).length;
   if (pending === 0) return [];
-  const [pages, them] = pending === 1 ? ["one page", "it"] : [`${pending} pages`, "them"];
-  const again = `; going on asks for ${them} under the same key`;
+  const pages = counted(pending, "page");
+  // No vendor knows by a key that it was asked before.
+  const how = dialect === undefined ? "under the same key" : "as far as the cap allows";
+  const again = `; going on asks again ${how}`;
   return `${pages} in flight may be charged${state.ended?.how === "stale" ? "" : again}`;
 }
 

@@ -57,7 +57,7 @@ export function nextPage(state: State, limits: Limits): Next {
   for (const open of state.open()) {
     const { target, from, left, sequential, cursor } = open;
     if (cursor === null || (sequential && busy.has(target))) continue;
-    if (open.alone === true && moving) return "wait";
+    if (open.alone && moving) return "wait";
     if (from > 0 && state.turns === "unknown" && (limits.proving || busy.has(target))) continue;
     // Where all pages have one size the last one has it too, once nothing is in flight.
     if (busy.has(target) && left < (state.sizes.own ?? 0)) continue;

@@ -429,7 +429,7 @@ export function isBegunAnew(
   share: OwnedShare | undefined,
 ): boolean {
   const { plan, state } = run;
-  if (state.session?.again === true || !isFewerApart(run, quote)) return false;
+  if (state.session?.again || !isFewerApart(run, quote)) return false;
 
   const cap = trade.options.maxCredits;
   const maxCredits = cap && creditsLess(cap, state.books.begun(trade.account.balance).atMost);

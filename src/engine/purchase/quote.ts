@@ -175,7 +175,7 @@ export function makeQuote(input: QuoteInput): Quote {
   const cost = priceOf(toBuy, price, parcel);
   if (bound === "limit") requireWhole(toBuy, input);
   const isFirst = toBuy > 0 && spent.rows === 0;
-  const looked = isFirst && toBuy > 1 && input.isUnproven === true ? 1 : 0;
+  const looked = isFirst && toBuy > 1 && input.isUnproven ? 1 : 0;
   const before = looked + (isFirst ? (input.tries ?? 0) : 0);
   const requests = before + requestCount(input, toBuy - looked);
   const isWhole = target.kind === "search" && !target.staff && drawn === undefined;

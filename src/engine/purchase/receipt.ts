@@ -330,8 +330,12 @@ function cameTwice({
         ? `: ${counted(distinct.distinct, "different profile")} in ` +
           `${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
         : ", of rows without id and address";
+    const told =
+      plan.dialect === undefined
+        ? say`${command("doctor")} tells how the service pages, and ${option("paging")} says it`
+        : "its file says otherwise";
     return say`the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows};
-      ${command("doctor")} tells how the service pages, and ${option("paging")} says it`;
+      ${told}`;
   }
   if (outcome.doubled <= overlap) return undefined;
 

@@ -256,7 +256,7 @@ export class Remaining {
     // A total may be the page's own length; where fewer
     // are there than were counted, an empty page tells.
     const least = Math.max(this.#source.count(target) ?? 0, offset > 0 ? end : end + 1);
-    if (miss === true) this.#tell(target, 0);
+    if (miss) this.#tell(target, 0);
     else if (total !== undefined && (this.#source.trusted || total >= least))
       this.#tell(target, total);
 
@@ -266,7 +266,7 @@ export class Remaining {
     const more =
       expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
-    if (rows === perPage && more === true) this.#exact = Math.min(this.#exact, rows);
+    if (rows === perPage && more) this.#exact = Math.min(this.#exact, rows);
 
     // More came than there were to be, or a cursor leads on behind all that were counted, and no
     // page told how many there are: nothing says that these were all. Some give a cursor with
@@ -281,7 +281,7 @@ export class Remaining {
     // size of the larger ones: at their end, or behind it.
     const isTail = rows > 0 && isShort && (offset / perPage) * this.#largest + rows === expected;
 
-    if (isSmaller && more === true && (rows === 0 || isTail)) {
+    if (isSmaller && more && (rows === 0 || isTail)) {
       this.refuse(perPage, this.#largest);
       this.giveBack(position);
       this.take({ target, offset: (expected ?? 0) - rows, perPage: rows });
@@ -290,7 +290,7 @@ export class Remaining {
       const isWanted = end < this.#wanted(target);
       state.unsure = isOver || (more === undefined && !isShort && isWanted);
       this.cut(target, end);
-    } else if (rows === 0 && more === true && this.#isGap(target, offset)) return;
+    } else if (rows === 0 && more && this.#isGap(target, offset)) return;
     else if (rows === 0 || more === false) this.cut(target, end);
     else if (!isShort) this.#clampedAt(target, offset, perPage);
     // With page numbers only the first page can be put right:
@@ -301,7 +301,7 @@ export class Remaining {
     } else if (more === undefined && (this.#largest > rows || this.#source.trusted))
       this.cut(target, end);
     else {
-      if (offset === 0 && more === true) this.#sizeIs(rows);
+      if (offset === 0 && more) this.#sizeIs(rows);
       else if (offset === 0) state.short = rows;
       this.giveBack({ target, offset: end, perPage: perPage - rows });
     }

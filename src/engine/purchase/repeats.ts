@@ -31,7 +31,7 @@ export class Repeats {
   see({ intent }: Unit, page: Page): void {
     const { segment, see } = this.#source;
     if (page.length === 0 || (this.proven && segment !== undefined)) return;
-    if (see?.(intent.target, page) === true) this.#cut(intent.target, intent.offset + page.length);
+    if (see?.(intent.target, page)) this.#cut(intent.target, intent.offset + page.length);
 
     const target = segment?.(intent.target) ?? intent.target;
     const nameOf = (index: number): string => page.identity(index) ?? page.text(index);

@@ -684,7 +684,7 @@ export class Books {
   #learnAlone([only, ...others]: readonly Attempt[], rest: Credits): void {
     if (only === undefined || others.length > 0 || rest === 0n) return;
     const slack = this.#slack([only]);
-    if (slack === 0n && only.sent.isGuess !== true) return;
+    if (slack === 0n && !only.sent.isGuess) return;
 
     const cost = credits(only.least + rest);
     const isTold = rest > slack || isMeasured(only);

@@ -290,7 +290,7 @@ export function intend(state: RunState, unit: Unit): void {
   const { intent } = unit;
   state.units.set(intent.n, unit);
   state.nextN = Math.max(state.nextN, intent.n + 1);
-  if (intent.owned !== true) send(state, unit, intent);
+  if (!intent.owned) send(state, unit, intent);
 }
 
 function send(
@@ -392,7 +392,7 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
   unit.settled = record;
   unit.replyAt = place;
   state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
-  if (record.miss === true) state.misses++;
+  if (record.miss) state.misses++;
   state.withheld += record.withheld ?? 0;
   state.unread += record.unread ?? 0;
   if (record.owned !== undefined) state.owned += record.rows;
@@ -400,10 +400,11 @@ function settle(state: RunState, record: SettledRecord, place: number): void {
   const { used, replayed: stored, remaining, quiet, beside, own, at, exact } = record;
   if (record.owned !== undefined) end(state, unit, at, { t: "unsent" });
   else {
-    const rows = placesOf(record);
+    // Whoever was asked for by an id and is not there cost nothing, where that is declared.
+    const rows = exact ? record.rows : placesOf(record);
     end(state, unit, at, { t: "told", rows, used, stored: stored === true, exact });
   }
-  if (quiet === true && remaining !== undefined)
+  if (quiet && remaining !== undefined)
     state.books.note({ t: "quiet", balance: remaining, beside, own, askedAt: unit.intent.at, at });
 }
 

@@ -178,7 +178,7 @@ export function targetText(target: Target): string {
     target.kind === "enrich" && target.keep !== undefined
       ? ` beside ${JSON.stringify(target.keep)}`
       : "";
-  const why = target.kind === "enrich" && target.lookUp === true ? " for addresses" : "";
+  const why = target.kind === "enrich" && target.lookUp ? " for addresses" : "";
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 

@@ -233,7 +233,7 @@ export class RunReader {
       const empty = all.filter(({ intent, settled }) => intent.offset === 0 && settled?.rows === 0);
       const asked = new Set(empty.map(({ intent }) => intent.target));
       const missing = new Set(
-        all.flatMap(({ intent, settled }) => (settled?.miss === true ? intent.target : [])),
+        all.flatMap(({ intent, settled }) => (settled?.miss ? intent.target : [])),
       );
 
       const peopleOf = (at: number): number | undefined =>

@@ -52,18 +52,25 @@ const inside = (text: string, values: Filling): string =>
     values[name] === undefined ? whole : String(values[name]),
   );
 
-/** The names of all holes of a template, those inside texts among them. */
-export function holesOf(template: unknown): string[] {
+interface Hole {
+  readonly name: string;
+  /** Where it stands in its template. */
+  readonly path: readonly string[];
+}
+
+/** All holes of a template, those inside texts among them. */
+export function holesIn(template: unknown, path: readonly string[] = []): Hole[] {
   if (typeof template === "string") {
-    const name = HOLE.exec(template)?.[1];
-    return name === undefined
-      ? [...template.matchAll(INSIDE)].map(([, word = ""]) => word)
-      : [name];
+    const whole = HOLE.exec(template);
+    const found = whole === null ? [...template.matchAll(INSIDE)] : [whole];
+    return found.map(([, name = ""]) => ({ name, path }));
   }
   return typeof template === "object" && template !== null
-    ? Object.values(template).flatMap(holesOf)
+    ? Object.entries(template).flatMap(([name, inner]) => holesIn(inner, [...path, name]))
     : [];
 }
+
+export const holesOf = (template: unknown): string[] => holesIn(template).map(({ name }) => name);
 
 /** A reply as it is looked into: its body read, and its headers by lower-case names. */
 export interface VendorBody {
@@ -144,13 +151,3 @@ function stepped(value: JsonValue | undefined, step: Step): JsonValue | undefine
   if (typeof step === "number") return items[step];
   return items.find((item) => String(stepped(item, step.name)) === step.wanted);
 }
-
-/** Whether a place is written as one is. */
-export const isPlace = (place: string): boolean =>
-  place
-    .split("|")
-    .every((path) =>
-      path.startsWith(HEADER)
-        ? /^[A-Za-z0-9-]+$/.test(path.slice(HEADER.length))
-        : path === "" || path.split(".").every((step) => step !== "" && STEP.test(step)),
-    );

@@ -1,9 +1,9 @@
 // Tested by test/unit/shared/dialect/read.test.ts.
 import type { AnyNode } from "@humanwhocodes/momoa";
-import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { NUMBER_FIELDS } from "../contract/records.ts";
 import { aside, nearest } from "../contract/suggest.ts";
 import { counted, echo } from "../contract/text.ts";
-import { FILTER_KEYS, RANGE_KEYS } from "../contract/vocabulary.ts";
+import { RANGE_KEYS } from "../contract/vocabulary.ts";
 import {
   type DocumentProblem,
   documentMembers,
@@ -13,7 +13,7 @@ import {
   textPlaceOf,
 } from "../document.ts";
 import type { JsonSchema } from "../schema/build.ts";
-import { holesOf, isPlace } from "./holes.ts";
+import { holesIn, holesOf } from "./holes.ts";
 import { countingOf, type DialectFile, dialectShape, type VendorCall } from "./shape.ts";
 
 const AS_DIALECT = {
@@ -62,6 +62,8 @@ interface Schema extends JsonSchema {
   readonly anyOf?: readonly Schema[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
+  readonly propertyNames?: { readonly enum: readonly string[] };
+  readonly minProperties?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: Schema | false;
@@ -70,26 +72,34 @@ interface Schema extends JsonSchema {
   readonly maximum?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
-  readonly minLength?: number;
   readonly pattern?: string;
+  /** Of what has a pattern: that pattern in words. */
+  readonly description?: string;
   readonly format?: "date";
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  Object: "object",
-  Array: "array",
-  String: "string",
-  Number: "number",
-  Boolean: "boolean",
-  Null: "null",
+const IN_WORDS: Readonly<Record<string, string>> = {
+  object: "an object",
+  array: "a list",
+  string: "a text",
+  number: "a number",
+  integer: "a whole number",
+  boolean: "true or false",
 };
 
+/** What may stand there, in words. */
+const kindOf = ({ anyOf, type = "string" }: Schema): string =>
+  anyOf ? [...new Set(anyOf.map(kindOf))].join(", or ") : (IN_WORDS[type] ?? type);
+
+const typeOf = ({ type }: AnyNode): string => type.toLowerCase();
+
+const notOf = (schema: Schema, node: AnyNode): string =>
+  `is ${kindOf(schema)}, not ${kindOf({ type: typeOf(node) })}`;
+
 const accepts = (schema: Schema, node: AnyNode): boolean => {
-  const type = TYPES[node.type];
-  const wanted =
-    schema.type ?? (schema.const === undefined && !schema.enum ? type : typeof schema.const);
-  if (schema.enum !== undefined) return type === "string";
-  return wanted === type || (wanted === "integer" && type === "number");
+  const type = typeOf(node);
+  const { type: wanted = schema.enum ? "string" : type } = schema;
+  return type === (wanted === "integer" ? "number" : wanted);
 };
 
 /** Holds a node against what may stand there; `what` names it in an error. */
@@ -100,7 +110,7 @@ function checkShape(
   problems: DocumentProblem[],
 ): void {
   const schema = branchOf(given, node);
-  const wrong = schema === undefined ? "may not be this" : valueProblem(schema, node);
+  const wrong = schema === undefined ? notOf(given, node) : valueProblem(schema, node);
   if (schema === undefined || wrong !== undefined) {
     problems.push({ ...textPlaceOf(node), message: `${what} ${wrong}` });
     return;
@@ -113,7 +123,7 @@ function checkShape(
     return;
 
   const { properties = {}, required = [], additionalProperties: others } = schema;
-  const known = schema.properties === undefined ? undefined : Object.keys(properties);
+  const known = others === false ? Object.keys(properties) : schema.propertyNames?.enum;
   const members = documentMembers(node, what, problems, known);
   // "constructor" is a name like any other.
   for (const { key, value } of members)
@@ -129,17 +139,15 @@ function checkShape(
     problems.push({ ...textPlaceOf(node), message: `${what} has no "${missing}"` });
 }
 
-/** Of several shapes the one that the node may be: of two objects, whose members are there. */
+/** Of several shapes the one that the node may be: of two objects, whose members are there most. */
 function branchOf(schema: Schema, node: AnyNode): Schema | undefined {
   if (schema.anyOf === undefined) return schema;
   const fitting = schema.anyOf.filter((each) => accepts(each, node));
   if (fitting.length < 2 || !isObjectNode(node)) return fitting[0];
   const keys = documentMembers(node, "", []).map(({ key }) => key);
-  const isNamed = (key: string): boolean => keys.includes(key);
-  return (
-    fitting.find(({ required = [] }) => required.every(isNamed)) ??
-    fitting.find(({ required = [] }) => required.some(isNamed))
-  );
+  const lacks = ({ required = [] }: Schema): number =>
+    required.filter((key) => !keys.includes(key)).length;
+  return fitting.sort((a, b) => lacks(a) - lacks(b))[0];
 }
 
 function valueProblem(schema: Schema, node: AnyNode): string | undefined {
@@ -150,18 +158,18 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
     return `is one of ${choices.join(", ")}, not "${echo(value)}"${aside(near)}`;
   }
   if (only !== undefined && value !== only) return `is ${String(only)}, not ${echo(value)}`;
-  if (!accepts(schema, node)) return `is ${schema.type}, not ${TYPES[node.type] ?? "that"}`;
+  if (!accepts(schema, node)) return notOf(schema, node);
 
-  const { minimum = -Infinity, maximum = Infinity } = schema;
-  const bounds = schema.minimum === undefined ? "" : ` of ${minimum} to ${maximum}`;
+  const { minimum = 0, maximum = 0 } = schema;
   const isWithin = Number(value) >= minimum && Number(value) <= maximum;
   if (schema.type === "integer" && !(Number.isSafeInteger(value) && isWithin))
-    return `is a whole number${bounds}, not ${echo(value)}`;
-  if (schema.minLength !== undefined && value === "") return "is empty";
+    return `is a whole number of ${minimum} to ${maximum}, not ${echo(value)}`;
   if (schema.format === "date" && !isDay(String(value)))
     return `is a day, as 2026-11-28 is, not "${echo(value)}"`;
   if (pattern !== undefined && !new RegExp(pattern).test(String(value)))
-    return `is not "${echo(value)}": it is as ${pattern} says`;
+    return `is ${schema.description}, not "${echo(value)}"`;
+  if (isObjectNode(node) && node.members.length < (schema.minProperties ?? 0))
+    return "has nothing in it";
   if (node.type !== "Array") return undefined;
   const { length } = node.elements;
   return length < minItems || length > maxItems
@@ -201,15 +209,13 @@ function problemsOf(file: DialectFile): Fault[] {
   checkFilters(file, add);
   for (const index of (file.together ?? []).keys())
     checkTogether(file, index, under(add, "together", index));
-  if (file.or !== undefined) checkAsked(file.or, ["each"], ["each"], under(add, "or"));
+  if (file.or !== undefined) checkAsked(file.or, ["each"], [["each"]], under(add, "or"));
   checkHeaders(file.headers, under(add, "headers"));
   checkWords(file, add);
   checkMeans(file, add);
   checkCalls(file, add);
-  const { company } = file.calls;
-  checkRecord(file, file.record, PERSON_FIELDS, under(add, "record"));
-  if (company !== undefined)
-    checkRecord(file, company.record, COMPANY_FIELDS, under(add, "calls", "company", "record"));
+  checkRecord(file, file.record, under(add, "record"));
+  checkRecord(file, file.calls.company?.record ?? {}, under(add, "calls", "company", "record"));
   return faults;
 }
 
@@ -220,27 +226,24 @@ const under =
   (path, message) =>
     add([...to, ...path], message);
 
-const isFilterKey = (key: string): boolean => (FILTER_KEYS as readonly string[]).includes(key);
 const isRange = (key: string): boolean => (RANGE_KEYS as readonly string[]).includes(key);
-const unknownFilter = (key: string): string =>
-  `the contract has no filter "${echo(key)}"${aside(nearest(key, FILTER_KEYS), '"')}`;
 
 function checkFilters(file: DialectFile, add: Add): void {
   const { calls, filters } = file;
-  if (Object.keys(filters).length === 0) add(["filters"], "nobody could be asked for");
   const isSpread = spreadIn(calls.search.body ?? calls.search.query).includes("@filters");
   const fields = new Map<string, string>();
   for (const [key, filter] of Object.entries(filters)) {
     const tell = under(add, "filters", key);
     const { alone, any, as, case: letters, one, words } = filter;
-    if (!isFilterKey(key)) tell([], unknownFilter(key));
     if (isRange(key) && (as ?? letters ?? words) !== undefined)
       tell([], 'a number has no "words", no "case" and no form');
-    if (words !== undefined && (as ?? letters) !== undefined)
-      tell([], 'beside "words" nothing heeds "as" or "case"');
+    const isOpen = file.words?.[words ?? ""]?.open === true;
+    if (words !== undefined && (as ?? (isOpen ? undefined : letters)) !== undefined)
+      tell([], 'beside "words" nothing heeds "as", nor "case" unless they are "open"');
     checkValued(file, filter, ["value", ...(key.endsWith("_url") ? ["slug"] : [])], tell);
 
-    for (const field of isSpread ? placesOf(any ?? one) : []) {
+    const places = isSpread ? holesIn(any ?? one).map(({ path }) => path.join(".")) : [];
+    for (const field of places) {
       const other = fields.get(field) ?? key;
       fields.set(field, other);
       if (other !== key && (alone === undefined || alone !== filters[other]?.alone))
@@ -248,12 +251,6 @@ function checkFilters(file: DialectFile, add: Add): void {
     }
   }
 }
-
-/** Where the holes of a template stand. */
-const placesOf = (template: unknown, at = ""): string[] =>
-  typeof template !== "object" || template === null
-    ? holesOf(template).map(() => at)
-    : Object.entries(template).flatMap(([name, inner]) => placesOf(inner, `${at}.${name}`));
 
 /** What is spread into the objects of a template. */
 const spreadIn = (template: unknown): unknown[] =>
@@ -268,10 +265,7 @@ function checkTogether(file: DialectFile, index: number, add: Add): void {
   const [{ of, ...filter } = { of: [], as: "" }, ...others] = together
     .slice(0, index + 1)
     .reverse();
-  for (const key of of) {
-    if (!isFilterKey(key)) add(["of"], unknownFilter(key));
-    if (isRange(key)) add(["of"], `${key} is a number, and no part of a text`);
-  }
+  for (const key of of) if (isRange(key)) add(["of"], `${key} is a number, and no part of a text`);
   checkValued(file, filter, of, add);
   const left = of.filter((key, at) => of.indexOf(key) < at || !holesOf(filter.as).includes(key));
   for (const key of left) add(["as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
@@ -294,31 +288,37 @@ function checkValued(
   forms: readonly string[],
   add: Add,
 ): void {
-  if (one === undefined && any === undefined)
-    add([], 'it has neither "one" nor "any": nothing would be sent for it');
+  if ((one === undefined) === (any === undefined))
+    add([], 'it has "one" or "any", and not both: a list is sent by "any", a value by "one"');
   if (table !== undefined && !Object.hasOwn(words, table)) add(["words"], noList(table));
 
-  if (one !== undefined) checkAsked(one, ["value"], ["value"], under(add, "one"));
-  if (any !== undefined) checkAsked(any, ["values"], ["values"], under(add, "any"));
-  if (as !== undefined) checkAsked(as, forms, forms, under(add, "as"));
+  if (one !== undefined) checkAsked(one, ["value"], [["value"]], under(add, "one"));
+  if (any !== undefined) checkAsked(any, ["values"], [["values"]], under(add, "any"));
+  if (as !== undefined) checkAsked(as, forms, [forms], under(add, "as"));
 }
 
-/** @param needed one of these holes, else the same would be sent, whatever is asked for */
+/** @param needed of each list one hole, else the same would be sent, whatever is asked for */
 function checkAsked(
   template: unknown,
   known: readonly string[],
-  needed: readonly string[],
+  needed: readonly (readonly string[])[],
   add: Add,
 ): void {
-  const holes = holesOf(template);
-  const hole = holes.find((name) => !known.includes(name));
-  if (hole !== undefined)
-    add([], `nothing fills "${echo(hole)}" here; there is: ${known.join(", ") || "nothing"}`);
-  if (needed.length > 0 && !needed.some((name) => holes.includes(name)))
-    add(
-      [],
-      `nothing holds "@${needed.join('" or "@')}": the same would be sent, whatever is asked for`,
-    );
+  const holes = holesIn(template);
+  const there = known.join(", ") || "nothing";
+  for (const { name, path } of holes)
+    if (!known.includes(name))
+      add(
+        path,
+        `nothing fills "${echo(name)}" here${aside(nearest(name, known))}; there is: ${there}`,
+      );
+
+  for (const names of needed)
+    if (names.length > 0 && !holes.some(({ name }) => names.includes(name)))
+      add(
+        [],
+        `nothing holds "@${names.join('" or "@')}": the same would be sent, whatever is asked for`,
+      );
 }
 
 const TOKEN = /^[!#$%&'*+.^`|~\w-]+$/;
@@ -346,13 +346,9 @@ function checkWords({ calls, filters, record, together = [], words = {} }: Diale
     if (!named.some((each) => each === name || each?.includes(`:${name}}`)))
       add(["words", name], "no filter and no record names this list");
     const own = Object.keys(table).map((word) => word.toLowerCase());
-    if (own.length === 0) add(["words", name], "it has no word");
-    for (const [index, [word, theirs]] of Object.entries(table).entries()) {
-      if ((typeof theirs === "boolean") !== (word === "open"))
-        add(["words", name, word], `"open" is true or false, and every other word a text or null`);
+    for (const [index, word] of Object.keys(table).entries())
       if (own.indexOf(own[index] ?? "") < index)
         add(["words", name, word], "it is the word before it in other letters");
-    }
   }
 }
 
@@ -363,7 +359,7 @@ function checkMeans({ means }: DialectFile, add: Add): void {
       add(path, 'it fits every reply: it needs "status", "text" or "at"');
     if ((at === undefined) !== (rest.equals === undefined))
       add(path, '"at" and "equals" are there together, or neither is');
-    if (at !== undefined && !isPlace(at)) add([...path, "at"], `"${echo(at)}" names no place`);
+
     const all = (given: typeof status): readonly number[] => [given ?? []].flat();
     const earlier = means.slice(0, index).find((each) => {
       const isSame = each.text === text && each.at === at && each.equals === rest.equals;
@@ -393,45 +389,39 @@ function checkCalls(file: DialectFile, add: Add): void {
     }
 
   const { read, search } = calls;
-  if (search.gives === "ids" && read === undefined)
+  const isOfIds = search.gives === "ids";
+  if (isOfIds && read === undefined)
     add(["calls", "search"], 'a search that gives ids needs a call "read" that gives people');
-  if (search.gives !== "ids" && read !== undefined)
+  if (!isOfIds && read !== undefined)
     add(["calls", "read"], 'people are read by ids of a search that "gives": "ids", and none does');
   const { credits, least = "0", none = "0" } = search.price;
-  if (search.gives === "ids" && [credits, least, none].some((amount) => Number(amount) > 0))
+  if (isOfIds && [credits, least, none].some((amount) => Number(amount) > 0))
     add(["calls", "search", "price"], "ids are found for nothing: only what is read is booked");
-  if (search.gives !== "ids" && search.reply.id !== undefined)
+  if (!isOfIds && search.reply.id !== undefined)
     add(["calls", "search", "reply", "id"], 'only a search that "gives" ids has them there');
   if (read !== undefined && (read.reply.rows === undefined) === (read.reply.row === undefined))
     add(["calls", "read", "reply"], 'people stand at "rows", or one of them at "row"');
   if ((read?.most ?? 1) > 1 && read?.reply.rows === undefined)
     add(["calls", "read", "reply"], 'several in one call stand at "rows"');
   if (read?.each !== undefined)
-    checkAsked(read.each, ["id"], ["id"], under(add, "calls", "read", "each"));
+    checkAsked(read.each, ["id"], [["id"]], under(add, "calls", "read", "each"));
   checkCounting(file, add);
 }
 
 function checkRequest(file: DialectFile, name: string, call: VendorCall, add: Add): void {
   const { method, path: address, query = {}, body, headers } = call;
-  const template = [address, query, body];
-  for (const needed of [[], ...neededIn(name, call)])
-    checkAsked(template, HOLES[name] ?? [], needed, add);
+  const template = { path: address, query, body };
+  checkAsked(template, HOLES[name] ?? [], neededIn(name, call), add);
   if (headers !== undefined) checkHeaders({ ...file.headers, ...headers }, under(add, "headers"));
   if (method === "GET" && body !== undefined) add(["body"], "a GET has no body");
   if (spreadIn(template).some((spread) => typeof spread === "string" && spread !== "@filters"))
     add([], 'only "@filters" is spread by "*"');
-  for (const [member, value] of Object.entries(query))
-    if (typeof value === "object" && !Array.isArray(value))
-      add(["query", member], "a query holds texts, numbers and lists of them");
 }
 
 function checkReply({ pages, price, reply = {} }: VendorCall, add: Add): void {
   if (price !== undefined && (price.per === "started") !== (price.rows !== undefined))
     add(["price"], '"started" and "rows", how many it begins, are there together');
   for (const [index, [member, place]] of Object.entries(reply).entries()) {
-    const isOfRows = member === "rows" || member === "row";
-    if (!isPlace(place) || (isOfRows && place.includes("header:")))
-      add(["reply", member], `"${echo(place)}" names no place`);
     if (Object.values(reply).indexOf(place) < index)
       add(["reply", member], "another stands there already");
   }
@@ -442,7 +432,7 @@ function checkReply({ pages, price, reply = {} }: VendorCall, add: Add): void {
   if (least > most) add(["pages", "size"], "the least comes first, then the most");
   if ((by === "cursor") !== (reply.next !== undefined))
     add(["pages"], 'pages by cursor need "next" in "reply", and no others have it');
-  if (by !== "cursor" && (one_size === true || end.includes("no next")))
+  if (by !== "cursor" && (one_size || end.includes("no next")))
     add(["pages"], '"one_size" and "no next" are said of cursors');
 }
 
@@ -457,21 +447,11 @@ function checkCounting(file: DialectFile, add: Add): void {
     add(["calls", "count", "rows"], `a page of a search has ${least} to ${most} rows`);
 }
 
-function checkRecord(
-  { words = {} }: DialectFile,
-  record: DialectFile["record"],
-  fields: readonly string[],
-  add: Add,
-): void {
+function checkRecord({ words = {} }: DialectFile, record: DialectFile["record"], add: Add): void {
   for (const [field, from] of Object.entries(record)) {
-    if (!fields.includes(field))
-      add([field], `no row has "${echo(field)}"${aside(nearest(field, fields), '"')}`);
-    const { at, words: list } = typeof from === "string" ? { at: from, words: undefined } : from;
-    if (!isPlace(at) || at.includes("header:") || at.split("|").includes(""))
-      add([field], `"${echo(at)}" names no place in a row`);
-    if (list !== undefined && !Object.hasOwn(words, list)) add([field], noList(list));
-    if (typeof from !== "string" && NUMBER_FIELDS.has(field))
-      add([field], "a number has no words, and is not joined");
+    if (typeof from === "string") continue;
+    if (from.words !== undefined && !Object.hasOwn(words, from.words))
+      add([field], noList(from.words));
+    if (NUMBER_FIELDS.has(field)) add([field], "a number has no words, and is not joined");
   }
-  if (record.id === undefined) add([], 'the record has no "id": nobody could be told apart');
 }

@@ -3,7 +3,7 @@
 // something is JSON but `JSON.parse`.
 
 export const QUOTE = 0x22;
-export const COMMA = 0x2c;
+const COMMA = 0x2c;
 const MINUS = 0x2d;
 const DIGIT_ZERO = 0x30;
 const DIGIT_NINE = 0x39;

@@ -19,7 +19,8 @@ export type JsonRecord = { readonly [key: string]: JsonValue };
 
 export type Cell = string | number | bigint | boolean | null;
 
-const LONG = /\d{16}/;
+/** How a number begins that may be beyond 2^53: digits in texts and fractions are none. */
+const LONG = /(?:^|[\s:,[])-?\d{16}/;
 const INTEGER = /^-?\d+$/;
 
 const exactNumber = (token: string): number | bigint => {

@@ -92,7 +92,7 @@ test("an intent older than a key's life may have been charged: that is uncertain
   proxy.decide = ({ paid }) => ({ kind: paid < 2 ? "none" : paid === 2 ? "drop" : "reset" });
   const lost = await u.run(argv, { clock });
   expect({ code: lost.code, spent: await charged(service, 200) }).toEqual({ code: 8, spent: 80 });
-  expect(lost.stderr).toContain("one page in flight may be charged");
+  expect(lost.stderr).toContain("1 page in flight may be charged");
   proxy.decide = () => ({ kind: "none" });
   clock.advance(25 * 3_600_000);
   // Agreed to once more, now with what is uncertain on top.

@@ -43,7 +43,7 @@ describe("as the shipped files say it", () => {
     ["coresignal", { connections_min: 5 }, [{ range: { connections_count: { gte: 5 } } }]],
     [
       "crustdata",
-      { country: ["united states", "Germany"] },
+      { country: ["united states", "germany"] },
       [
         {
           field: "basic_profile.location.country",

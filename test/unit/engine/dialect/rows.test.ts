@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { shippedVendor } from "../../../../src/app/vendors.ts";
 import { contractRow, strayIn } from "../../../../src/engine/dialect/rows.ts";
-import { parseExact, stringifyExact } from "../../../../src/shared/rows/values.ts";
+import type { Filters } from "../../../../src/shared/contract/vocabulary.ts";
+import { type JsonRecord, parseExact } from "../../../../src/shared/rows/values.ts";
 
 const { file } = await shippedVendor("pdl");
 
-test("a row has the fields that its file finds, in our words, and the vendor's own as it came", () => {
+test("a row has the fields that its file finds, in our words", () => {
   const text =
     '{"id":1234567890123456789,"full_name":"ada","job_title_levels":["cxo","vp"],"job_title_role":"health",' +
     '"location_country":"france","location_locality":true,"job_company_name":null,"job_title_sub_role":""}';
@@ -22,7 +23,6 @@ test("a row has the fields that its file finds, in our words, and the vendor's o
     company_name: null,
     functional_area: null,
   });
-  expect(stringifyExact(row.vendor ?? null)).toBe(text);
 });
 
 test("a word that no list has stays as the vendor says it", () => {
@@ -32,18 +32,22 @@ test("a word that no list has stays as the vendor says it", () => {
 });
 
 test("a row is held against what was asked for; of a list any will do, and what is not told proves nothing", () => {
-  const row = (more: object) => contractRow(file, { id: "1", ...more });
+  const stray = (filters: Filters, ...items: readonly JsonRecord[]) => {
+    const all = items.map((item) => ({ id: "1", ...item }));
+    return strayIn(
+      file,
+      filters,
+      all.map((item) => contractRow(file, item)),
+      all,
+    );
+  };
   const vp = { seniority_level: "vp" };
-  expect(strayIn(file, vp, [row({ job_title_levels: ["manager", "vp"] })])).toBeUndefined();
-  expect(strayIn(file, vp, [row({})])).toBeUndefined();
-  expect(
-    strayIn(file, { country: "France" }, [row({ location_country: "france" })]),
-  ).toBeUndefined();
-  expect(
-    strayIn(file, { department: "Legal" }, [row({ job_title_role: "legal" })]),
-  ).toBeUndefined();
-  const others = [row({ location_country: "france" }), row({ location_country: "spain" })];
-  expect(strayIn(file, { country: ["France", "Italy"] }, others)).toEqual({
+  expect(stray(vp, { job_title_levels: ["manager", "vp"] })).toBeUndefined();
+  expect(stray(vp, {})).toBeUndefined();
+  expect(stray({ country: "France" }, { location_country: "france" })).toBeUndefined();
+  expect(stray({ department: "Legal" }, { job_title_role: "legal" })).toBeUndefined();
+  const others = [{ location_country: "france" }, { location_country: "spain" }];
+  expect(stray({ country: ["France", "Italy"] }, ...others)).toEqual({
     field: "country",
     row: 2,
     came: "spain",

@@ -38,26 +38,26 @@ test("a file is read as it stands, comments and all", async () => {
 
 test.each([
   ['"dialect": 1', '"dialect": 2', 'dialect" is 1, not 2'],
-  ['"name": "mine"', '"name": "My file"', "it is as"],
+  ['"name": "mine"', '"name": "My file"', 'is small letters, digits, "-" and "_", 64 at most, not'],
   ['"filters": {', '"filtres": {}, "filters": {', 'has no key "filtres" (did you mean "filters"?)'],
   ['"method": "POST"', '"method": "PUT"', "is one of GET, POST, not"],
   [
     '"seniority_level": {',
     '"seniorty_level": {',
-    'no filter "seniorty_level" (did you mean "seniority_level"?)',
+    '"filters" has no key "seniorty_level" (did you mean "seniority_level"?)',
   ],
   ['"words": "level"', '"words": "levels"', 'has no list "levels"'],
   ['"@values"', '"@filters"', 'nothing fills "filters" here'],
-  ['"@cursor"', '"@curser"', 'nothing fills "curser" here'],
+  ['"@cursor"', '"@curser"', 'nothing fills "curser" here (did you mean cursor?)'],
   ['"next": "next"', '"total": "n"', 'pages by cursor need "next"'],
-  ['"credits": "0.5"', '"credits": "0,5"', "it is as"],
-  ['"credits": "0.5"', '"credits": 0.5', "is string, not number"],
+  ['"credits": "0.5"', '"credits": "0,5"', "is a text of digits"],
+  ['"credits": "0.5"', '"credits": 0.5', "is a text, not a number"],
   ['"per": "row"', '"per": "rows"', "is one of row, request, started, not"],
-  ['"id": "id"', '"ident": "id"', 'no row has "ident"'],
+  ['"id": "id"', '"ident": "id"', '"record" has no key "ident"'],
   ['"key": "{key}"', '"key": "mine"', "no header holds {key}"],
-  ['"rows": "rows"', '"rows": "a..b"', '"a..b" names no place'],
+  ['"rows": "rows"', '"rows": "a..b"', 'is a place in the body of a reply, not "a..b"'],
   ['"path": "/search"', '"path": "/search", "gives": "ids"', 'needs a call "read"'],
-  ['"path": "/search"', '"path": "search"', "it is as"],
+  ['"path": "/search"', '"path": "search"', 'is a path that begins with one "/"'],
   ['"size": [', '"size": [1, ', "takes 2 to 2"],
   ['"is": "none"', '"is": "nobody"', "is one of ok, none"],
 ])("%s as %s is refused with its place", async (good, bad, why) => {
@@ -106,15 +106,15 @@ test.each<[object, string]>([
   [ofSearch({ pages: { by: "cursor", size: [0, 10] } }), "a whole number of 1 to"],
   [ofSearch({ pages: { by: "cursor", size: [1, 10], first: 5 } }), "a whole number of 0 to 1"],
   [ofSearch({ pages: { by: "cursor", size: [1, 10], end: ["never"] } }), "one of short, none"],
-  [ofSearch({ path: "//other.example/search" }), "it is as"],
-  [ofSearch({ path: "/search?size=5" }), "it is as"],
+  [ofSearch({ path: "//other.example/search" }), "is a path that"],
+  [ofSearch({ path: "/search?size=5" }), "is a path that"],
   [ofSearch({ method: "GET" }), "a GET has no body"],
   [ofSearch({ reply: { next: "next" } }), '"reply" has no "rows"'],
   [ofSearch({ price: { per: "started", credits: "1" } }), '"started" and "rows"'],
   [ofSearch({ price: { per: "row", credits: "1", rows: 25 } }), '"started" and "rows"'],
   [ofSearch({ price: { per: "call", credits: "1" } }), "is one of row, request, started, not"],
   [ofSearch({ price: { per: "match", credits: "1" } }), "is one of row, request, started, not"],
-  [ofSearch({ price: { per: "row", credits: "1", again: "now and then" } }), "it is as"],
+  [ofSearch({ price: { per: "row", credits: "1", again: "now and then" } }), "is paid, free, or"],
   [ofSearch({ headers: { Host: "other.example" } }), "is no header that a file can send"],
   [{ headers: { key: "{key}\r\nX: y" } }, "is no header that a file can send"],
   [{ headers: { "the key": "{key}" } }, "is no header that a file can send"],
@@ -161,24 +161,27 @@ test.each<[object, string]>([
   [{ means: [{ is: "ok" }] }, "it fits every reply"],
   [{ means: [{ status: 200, equals: 1, is: "none" }] }, '"at" and "equals" are there together'],
   [{ means: [{ status: 999, is: "none" }] }, "a whole number of 100 to 599"],
-  [{ words: { level: { ...level, vp: true } } }, '"open" is true or false'],
-  [{ words: { level: { ...level, open: "yes" } } }, '"open" is true or false'],
+  [
+    { words: { level: { ...level, vp: true } } },
+    '"vp" is a text, or a list, or null, or an object, not true or false',
+  ],
+  [{ words: { level: { ...level, open: "yes" } } }, '"open" is true or false, not a text'],
   [{ words: { level: { vp: [] } } }, "has 0 items"],
-  [{ record: { id: "id", name: "jobs[x].name" } }, "names no place in a row"],
-  [{ record: { id: "id", name: "header:x-name" } }, "names no place in a row"],
-  [{ base: "http://api.mine.example" }, "it is as"],
-  [{ base: "https://user:pw@mine.example" }, "it is as"],
-  [{ base: "https://mine.example?key=1" }, "it is as"],
-  [{ practice: "sandbox" }, "it is as"],
-  [{ vendor: "a\u001b[31m" }, "it is as"],
+  [{ record: { id: "id", name: "jobs[x].name" } }, "is a place in a row"],
+  [{ record: { id: "id", name: "header:x-name" } }, "is a place in a row"],
+  [{ base: "http://api.mine.example" }, "is an https:// address"],
+  [{ base: "https://user:pw@mine.example" }, "is an https:// address"],
+  [{ base: "https://mine.example?key=1" }, "is an https:// address"],
+  [{ practice: "sandbox" }, "is an https:// address"],
+  [{ vendor: "a\u001b[31m" }, "is one line of"],
   [{ from: [{ url: "https://mine.example", read: "2026-02-31" }] }, "is a day, as"],
-  [{ from: [{ url: "a page", read: "2026-11-28" }] }, "it is as"],
+  [{ from: [{ url: "a page", read: "2026-11-28" }] }, "is an address of a page"],
   [{ called: true }, "is false, not true"],
   [{ called: "2026-11-31" }, "is a day, as"],
   [ofSearch({ price: { ...search.price, read: "2026-13-01" } }), "is a day, as"],
-  [ofSearch({ price: { ...search.price, again: "free for 0 days" } }), "it is as"],
-  [ofSearch({ price: { per: "row", credits: "007" } }), "it is as"],
-  [{ filters: {} }, "nobody could be asked for"],
+  [ofSearch({ price: { ...search.price, again: "free for 0 days" } }), "is paid, free, or"],
+  [ofSearch({ price: { per: "row", credits: "007" } }), "is a text of digits"],
+  [{ filters: {} }, '"filters" has nothing in it'],
   [
     { filters: { ...FILE.filters, country: { any: { level: "@values" } } } },
     "seniority_level stands at the same place",
@@ -193,11 +196,25 @@ test.each<[object, string]>([
   ],
   [
     { filters: { seniority_level: { ...FILE.filters.seniority_level, case: "lower" } } },
-    'nothing heeds "as" or "case"',
+    'nothing heeds "as", nor "case"',
   ],
   [ofFilter({ any: { c: "@values" }, as: "x/{slug}" }), 'nothing fills "slug" here'],
   [ofFilter({ one: { c: "@value", d: "@values" } }), 'nothing fills "values" here'],
-  [ofFilter({ any: { c: "@values" }, one: { c: "@value", d: "@each" } }), 'nothing fills "each"'],
+  [ofFilter({ one: { c: "@value", d: "@each" } }), 'nothing fills "each"'],
+  [
+    ofFilter({ any: { c: "@values" }, one: { c: "@value" } }),
+    'it has "one" or "any", and not both',
+  ],
+  [ofFilter({ case: "lower" }), 'it has "one" or "any"'],
+  [{ calls: { search, count: { rows: 1 } } }, '"count" has no "use"'],
+  [{ record: {} }, '"record" has no "id"'],
+  [
+    {
+      words: { level: { ...level, open: true } },
+      filters: { seniority_level: { any: { level: "@values" }, words: "level", as: "x{slug}" } },
+    },
+    'nothing heeds "as"',
+  ],
   [
     together({ of: ["state", "followers_min"], as: "{state} {followers_min}", any: {} }),
     "is a number",
@@ -214,13 +231,16 @@ test.each<[object, string]>([
   [{ headers: { key: "{key}", x: "{token}" } }, 'nothing fills "token" here'],
   [ofSearch({ headers: { key: "none" } }), "no header holds {key}"],
   [{ words: { ...FILE.words, other: { a: "b" } } }, "no filter and no record names this list"],
-  [{ words: { level: {} } }, "it has no word"],
-  [{ words: { level: { vp: "" } } }, "is empty"],
-  [{ words: { level: { vp: ["VP", ""] } } }, "is empty"],
-  [{ words: { level: { vp: { say: "" } } } }, "is empty"],
+  [{ words: { level: {} } }, '"level" has nothing in it'],
+  [{ words: { level: { vp: "" } } }, "is a text that is not empty"],
+  [{ words: { level: { vp: ["VP", ""] } } }, "is a text that is not empty"],
+  [{ words: { level: { vp: { say: "" } } } }, "is a text that is not empty"],
   [{ words: { level: { vp: "VP", VP: "V" } } }, "the word before it in other letters"],
-  [{ means: [{ text: "", is: "none" }] }, "is empty"],
-  [{ means: [{ at: "x", equals: null, is: "none" }] }, "may not be this"],
+  [{ means: [{ text: "", is: "none" }] }, "is a text that is not empty"],
+  [
+    { means: [{ at: "x", equals: null, is: "none" }] },
+    "is a text, or a number, or true or false, not null",
+  ],
   [
     {
       means: [
@@ -230,7 +250,7 @@ test.each<[object, string]>([
     },
     "no reply comes to",
   ],
-  [ofSearch({ reply: { ...search.reply, rows: "header:x" } }), "names no place"],
+  [ofSearch({ reply: { ...search.reply, rows: "header:x" } }), "is a place in the body of a reply"],
   [ofSearch({ reply: { ...search.reply, total: "rows" } }), "another stands there already"],
   [ofSearch({ reply: { ...search.reply, row: "x" } }), 'has no key "row"'],
   [ofSearch({ reply: { ...search.reply, id: "id" } }), 'only a search that "gives" ids'],
@@ -252,9 +272,12 @@ test.each<[object, string]>([
   ],
   [ofSearch({ body: { ...search.body, not: "@exclude" } }), 'nothing fills "exclude" here'],
   [ofSearch({ body: { ...search.body, more: { "*": "@rows" } } }), 'only "@filters" is spread'],
-  [ofSearch({ query: { sort: { by: "id" } } }), "a query holds texts"],
-  [ofSearch({ path: "/../admin" }), "it is as"],
-  [ofSearch({ path: "/a b" }), "it is as"],
+  [
+    ofSearch({ query: { sort: { by: "id" } } }),
+    '"sort" is a text, or a number, or true or false, or a list, not an object',
+  ],
+  [ofSearch({ path: "/../admin" }), "is a path that"],
+  [ofSearch({ path: "/a b" }), "is a path that"],
   [ofSearch({ most: 5 }), 'has no key "most"'],
   [ofSearch({ record: { id: "id" } }), 'has no key "record"'],
   [byIds({ price: { per: "request", credits: "1" } }), "ids are found for nothing"],
@@ -274,8 +297,8 @@ test.each<[object, string]>([
   ],
   [withCall({ company: { ...COMPANY, reply: { charged: "c" } } }), '"reply" has no "row"'],
   [withCall({ key: { ...READ, path: "/me" } }), '"key" has no key "reply"'],
-  [{ record: { id: "id", name: "" } }, "names no place in a row"],
-  [{ record: { id: "id", name: "a|" } }, "names no place in a row"],
+  [{ record: { id: "id", name: "" } }, "is a place in a row"],
+  [{ record: { id: "id", name: "a|" } }, "is a place in a row"],
   [{ record: { id: "id", followers: { at: "f", join: ", " } } }, "a number has no words"],
 ])("%j is refused with its place and the rule", async (change, why) => {
   const said = await refusalOf(JSON.stringify({ ...FILE, ...change }, null, 1));
@@ -288,6 +311,37 @@ test("a price that is missing is refused, and said where the call stands", async
   const lines = JSON.stringify({ ...FILE, calls: { search: unpriced } }, null, 1);
   const at = lines.split("\n").findIndex((line) => line.includes('"search"')) + 1;
   expect(await refusalOf(lines)).toEqual([`mine.json:${at}:13: "search" has no "price"`]);
+});
+
+test("of a hole that nothing fills its own place is said, once", async () => {
+  const at = text.split("\n").findIndex((line) => line.includes('"@cursor"')) + 1;
+  const said = await refusalOf(text.replace('"@cursor"', '"@ofset"'));
+  expect(said).toHaveLength(2);
+  expect(said[0]).toMatch(`mine.json:${at}:`);
+  expect(said[0]).toContain('"ofset" here (did you mean offset?); there is: filters, rows');
+});
+
+test.each(["a.b[0]|c", "[0].a", "[k=v].x|b[1][2]", "header:x-a|a", ""])(
+  "%j is a place",
+  async (total) => {
+    const calls = { search: { ...search, reply: { ...search.reply, total } } };
+    expect(await readDialect(JSON.stringify({ ...FILE, calls }), "f")).toMatchObject({ calls });
+  },
+);
+
+test.each(["a..b", "a[", "header:", "header:a b", "a]b", "a[k]", "a|header:", "a."])(
+  "%j is no place",
+  async (total) => {
+    const calls = { search: { ...search, reply: { ...search.reply, total } } };
+    const [said] = await refusalOf(JSON.stringify({ ...FILE, calls }));
+    expect(said).toContain('"total" is a place in a reply, not');
+  },
+);
+
+test("a list of words that is open may be spelled by a case", async () => {
+  const open = { words: { level: { vp: "VP", open: true } } };
+  const filters = { seniority_level: { ...FILE.filters.seniority_level, case: "title" } };
+  expect(await readDialect(JSON.stringify({ ...FILE, ...open, filters }), "f")).toMatchObject(open);
 });
 
 test("whatever is cut out of a file or put into it, it is read or refused, and nothing else", async () => {
