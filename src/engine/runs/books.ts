@@ -692,10 +692,13 @@ export class Books {
     if (isTold || only.state === "free") this.#learn(only, cost);
   }
 
-  /** What should be free and was dearer than its hold: each may have cost as much as the other. */
+  /**
+   * What should be free while more is gone than was held for it: each may have cost as much as the
+   * other, and the next one may, too. Others may have taken it; nobody knows, and a cap has to hold.
+   */
   #learnFree(ended: readonly Attempt[], rest: Credits): void {
     const unsure = ended.filter((one) => this.#slack([one]) > 0n);
-    const isFree = unsure.length > 1 && unsure.every(({ state }) => state === "free");
+    const isFree = unsure.length > 0 && unsure.every(({ state }) => state === "free");
     if (!isFree || rest <= this.#slack(unsure)) return;
 
     const each = share(rest, 1, unsure.length);

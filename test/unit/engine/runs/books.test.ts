@@ -117,9 +117,9 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       sums(5, 0),
     ],
     [
-      "one error beside a charge that is told explains no more than was held for it",
+      "one error beside a charge that is told may have cost all that is left, as one alone",
       seenOf(sent(1), refused(1), sent(2), told(2, 20), quiet(50)),
-      sums(20, 20, 10),
+      sums(20, 30),
     ],
     ["after a rest it does", seenOf(sent(1), lost(1), quiet(100, true)), sums(0, 0)],
     [
