@@ -79,7 +79,7 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 120_000,
     // Two files at a time on two cores. The long ones wait for servers, shells and databases half of their time: four.
     maxWorkers: mode === "rest" ? 4 : 2,
-    tags: [{ name: "long", description: "takes a second or more: not in the quick form" }],
+    tags: [{ name: "long", description: "takes half a second or more: not in the quick form" }],
     projects: projects(mode),
   },
 }));

@@ -6,6 +6,9 @@ import { echo } from "../shared/contract/text.ts";
 import { type CliError, shellWord, usageError } from "../shared/errors.ts";
 import { pathOf } from "./reading.ts";
 
+/** What editors and web pages make of the two dashes of an option. */
+const LONG_DASH = /^-*[\u2012-\u2015\u2212][-\u2012-\u2015\u2212]*/;
+
 /** Flags that name the file which a command is about. */
 const INPUTS = /^--(filters|input|people|companies|suggest)$/;
 
@@ -26,17 +29,15 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
   // `runs exprot`: read as an argument of the command that `runs` alone stands for.
   const group = command.parent?.parent == null ? undefined : command.parent;
   if (group !== undefined && !argv.includes(command.name())) {
-    // The nearest word would be remove.
-    if (first === "resume")
-      return usageError('runs has no command "resume"', "headcount resume", "unknown_command");
+    return noCommand(first, group);
+  }
 
-    const names = group.commands.map((child) => child.name());
-    const hint = didYouMean(first, names, (name) => `headcount ${pathOf(group)} ${name}`);
-    const all = `headcount help ${pathOf(group)} lists its commands`;
+  const flags = command.options.map(({ long }) => long ?? "");
+  if (LONG_DASH.test(word)) {
+    const meant = word.replace(LONG_DASH, "--");
     return usageError(
-      `${pathOf(group)} has no command "${echo(first)}"`,
-      hint ?? all,
-      "unknown_command",
+      `"${echo(word)}" begins with a long dash: options begin with two short ones`,
+      flags.includes(meant.replace(/=.*/s, "")) ? `write ${meant}` : didYouMean(meant, flags),
     );
   }
 
@@ -57,13 +58,27 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
     );
   }
 
-  const flags = command.options.map(({ long }) => long ?? "");
   const said = flagsFor(word, flags);
   return usageError(
     message,
     said === ""
       ? `headcount help ${path} shows how it is called`
       : `values have flags: ${said}; headcount help ${path} lists them`,
+  );
+}
+
+function noCommand(word: string, group: Command): CliError {
+  // The nearest word would be remove.
+  if (word === "resume")
+    return usageError('runs has no command "resume"', "headcount resume", "unknown_command");
+
+  const path = pathOf(group);
+  const names = group.commands.map((child) => child.name());
+  return usageError(
+    `${path} has no command "${echo(word)}"`,
+    didYouMean(word, names, (name) => `headcount ${path} ${name}`) ??
+      `headcount help ${path} lists its commands`,
+    "unknown_command",
   );
 }
 

@@ -49,24 +49,27 @@ beforeEach(() => {
   u = user(service.url, service.key);
 });
 
-test("three of one segment: one buys it, the others say who does, and take its rows later", async () => {
-  const files = ["a.csv", "b.csv", "c.csv"];
-  const commands = files.map((file) => [...PERU, ...at(file)]);
+long(
+  "three of one segment: one buys it, the others say who does, and take its rows later",
+  async () => {
+    const files = ["a.csv", "b.csv", "c.csv"];
+    const commands = files.map((file) => [...PERU, ...at(file)]);
 
-  const [ran, spent] = await paid(() => runAll(...commands));
-  expect([codesOf(ran), spent]).toEqual([[0, 9, 9], people]);
-  for (const { code, stderr } of ran)
-    if (code === 9)
-      expect(stderr).toMatch(/another run is at work on the same segment: process \d+ since/);
+    const [ran, spent] = await paid(() => runAll(...commands));
+    expect([codesOf(ran), spent]).toEqual([[0, 9, 9], people]);
+    for (const { code, stderr } of ran)
+      if (code === 9)
+        expect(stderr).toMatch(/another run is at work on the same segment: process \d+ since/);
 
-  const [again, more] = await paid(async () => {
-    const each: Ran[] = [];
-    for (const command of commands) each.push(await u.run(command));
-    return each;
-  });
-  expect([codesOf(again), more]).toEqual([[0, 0, 0], 0]);
-  expect(files.map(rowsOf)).toEqual(files.map(() => people));
-});
+    const [again, more] = await paid(async () => {
+      const each: Ran[] = [];
+      for (const command of commands) each.push(await u.run(command));
+      return each;
+    });
+    expect([codesOf(again), more]).toEqual([[0, 0, 0], 0]);
+    expect(files.map(rowsOf)).toEqual(files.map(() => people));
+  },
+);
 
 test("with --wait the second takes what the first one bought", async () => {
   const [ran, spent] = await paid(() =>
@@ -84,7 +87,7 @@ test("with --wait the second takes what the first one bought", async () => {
   expect([rowsOf("a.csv"), rowsOf("b.csv")]).toEqual([people, people]);
 });
 
-test("other segments, and other companies, do not wait for each other", async () => {
+long("other segments, and other companies, do not wait for each other", async () => {
   const companies = ["a", "b"].map((file) => ["enrich", `${file}.example`, ...at(`${file}.csv`)]);
   const searches = ["chile", "ecuador"].map(
     (country) => asTyped`search --country ${country} ${at(`${country}.csv`)}`,
@@ -94,7 +97,7 @@ test("other segments, and other companies, do not wait for each other", async ()
   expect(codesOf(ran)).toEqual([0, 0, 6, 6]);
 });
 
-test("employees: one company in two lists is asked for once", () => askedOnce("employees"));
+long("employees: one company in two lists is asked for once", () => askedOnce("employees"));
 
 long("enrich: one company in two lists is asked for once", () => askedOnce("enrich"));
 

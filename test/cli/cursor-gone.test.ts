@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
 import { swiftClock } from "../support/client.ts";
 import { readCsv, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { Crowd, type PeopleOptions, startPeopleService } from "../support/people-service.ts";
 
 // A cursor that was good once and is so no more: who came is owned, and the others are bought as new people are.
@@ -34,24 +35,27 @@ async function scene(change: Partial<PeopleOptions> = {}) {
 
 const expire = { cursors: (behind: number) => behind < 20 };
 
-test("a run that a cap ended goes on with those who are not owned, within the higher cap", async () => {
-  const { service, run, ids } = await scene();
-  expect(await run(`${SEARCH} --max-credits 20 -o p.csv`)).toMatchObject({ code: 0 });
-  Object.assign(service.options, expire);
+long(
+  "a run that a cap ended goes on with those who are not owned, within the higher cap",
+  async () => {
+    const { service, run, ids } = await scene();
+    expect(await run(`${SEARCH} --max-credits 20 -o p.csv`)).toMatchObject({ code: 0 });
+    Object.assign(service.options, expire);
 
-  const some = await run("resume last --max-credits 35");
-  expect(some, some.stderr).toMatchObject({ code: 0 });
-  expect(some.stderr).toContain("no longer takes its cursor of what follows 20 rows");
-  expect(service.rowsSold()).toBeGreaterThan(20);
-  expect(service.rowsSold()).toBeLessThanOrEqual(35);
-  expect(ids("p.csv")).toHaveLength(service.rowsSold());
+    const some = await run("resume last --max-credits 35");
+    expect(some, some.stderr).toMatchObject({ code: 0 });
+    expect(some.stderr).toContain("no longer takes its cursor of what follows 20 rows");
+    expect(service.rowsSold()).toBeGreaterThan(20);
+    expect(service.rowsSold()).toBeLessThanOrEqual(35);
+    expect(ids("p.csv")).toHaveLength(service.rowsSold());
 
-  const all = await run("search --department Sales --with-owned --yes -o p.csv --overwrite");
-  expect(all, all.stderr).toMatchObject({ code: 0 });
-  // Few are bought again where parting them takes more counts than they are worth.
-  expect(service.rowsSold()).toBeLessThanOrEqual(43);
-  expect(ids("p.csv").toSorted()).toEqual(service.options.people.map(({ id }) => id).toSorted());
-});
+    const all = await run("search --department Sales --with-owned --yes -o p.csv --overwrite");
+    expect(all, all.stderr).toMatchObject({ code: 0 });
+    // Few are bought again where parting them takes more counts than they are worth.
+    expect(service.rowsSold()).toBeLessThanOrEqual(43);
+    expect(ids("p.csv").toSorted()).toEqual(service.options.people.map(({ id }) => id).toSorted());
+  },
+);
 
 test("in the midst of a command it is the same, also within a limit", async () => {
   const { service, run, ids } = await scene(expire);

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import type { User } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
+import { long } from "../support/long.ts";
 
 // A service that honours idempotency keys for a while only, or tells its cursors in a way of its own: its books and ours.
 
@@ -19,24 +20,27 @@ async function spent(u: User): Promise<Spent> {
   return (JSON.parse(stdout) as { total: Spent }).total;
 }
 
-test("a lost reply that was answered by its key does not hide the charge of a later one that was not", async () => {
-  const { service, u } = await foreignScene({ people: 60, idempotent: true });
-  // The first is answered by its key; the third is charged, lost, and then its key is forgotten and the balance said to be too low.
-  service.options.mishap = (call) => {
-    service.options.idempotent = call < 4;
-    return call === 1 || call === 4 ? "drop" : call === 5 ? "402" : undefined;
-  };
-  const ran = await u.run([...BUY, "--max-credits", "100"]);
-  const { settled, uncertain, foreign } = await spent(u);
-  expect({ code: ran.code, settled, uncertain, foreign }).toEqual({
-    code: 5,
-    settled: 50,
-    uncertain: 10,
-    foreign: 0,
-  });
-  expect(service.charged()).toBe(60);
-  expect(ran.stderr).toContain("--max-credits 70 buys the other 10");
-});
+long(
+  "a lost reply that was answered by its key does not hide the charge of a later one that was not",
+  async () => {
+    const { service, u } = await foreignScene({ people: 60, idempotent: true });
+    // The first is answered by its key; the third is charged, lost, and then its key is forgotten and the balance said to be too low.
+    service.options.mishap = (call) => {
+      service.options.idempotent = call < 4;
+      return call === 1 || call === 4 ? "drop" : call === 5 ? "402" : undefined;
+    };
+    const ran = await u.run([...BUY, "--max-credits", "100"]);
+    const { settled, uncertain, foreign } = await spent(u);
+    expect({ code: ran.code, settled, uncertain, foreign }).toEqual({
+      code: 5,
+      settled: 50,
+      uncertain: 10,
+      foreign: 0,
+    });
+    expect(service.charged()).toBe(60);
+    expect(ran.stderr).toContain("--max-credits 70 buys the other 10");
+  },
+);
 
 test.each([0.1, 1])(
   "what each attempt cost is in the books where a key is forgotten, charged for anew, and then answered (%s)",

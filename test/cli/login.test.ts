@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { rawServer, type TestContextOptions, tempDir, testContext } from "../support/client.ts";
+import { long } from "../support/long.ts";
 import { testService } from "../support/serving.ts";
 
 const service = testService({ people: 200, credits: 99.5 });
@@ -93,17 +94,20 @@ describe("login", () => {
     expect((await run(["login"], { env, tty: true, answers: [] })).stderr).toContain("built in");
   });
 
-  test("the hint after an address where nothing listens names no connection that is not there", async () => {
-    const { run } = shell();
-    const login = await run([...fromFile("work"), "--base-url", "http://127.0.0.1:1"], {
-      stdin: service.key,
-    });
-    expect(login).toMatchObject({
-      code: 8,
-      stderr: expect.stringContaining("check that http://127.0.0.1:1 is right"),
-    });
-    expect(login.stderr).not.toContain("doctor");
-  });
+  long(
+    "the hint after an address where nothing listens names no connection that is not there",
+    async () => {
+      const { run } = shell();
+      const login = await run([...fromFile("work"), "--base-url", "http://127.0.0.1:1"], {
+        stdin: service.key,
+      });
+      expect(login).toMatchObject({
+        code: 8,
+        stderr: expect.stringContaining("check that http://127.0.0.1:1 is right"),
+      });
+      expect(login.stderr).not.toContain("doctor");
+    },
+  );
 
   test("what the service says of the charge itself is said once", async () => {
     const detail = ["internal error; nothing was charged"];

@@ -4,6 +4,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "v
 import { startAgent, YES } from "../support/agent.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { charged, copyOf, readCsv, runIds, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { testService } from "../support/serving.ts";
 
 // Where few free counts tell the new people of a segment from those who are owned, nobody is paid for again unasked.
@@ -387,14 +388,17 @@ test("what is owned whole is written whole under any cap, whatever an earlier ru
   }
 });
 
-test("who was forgotten is not bought again with the rest of what a finished run held", async () => {
-  u = user(service.url, service.key);
-  const some = all.length - 3;
-  await u.ran([...SALES, "--limit", String(some), "--yes", "-o", "most.csv"]);
-  for (const { id = "" } of readCsv(u.read("most.csv")).slice(0, 2)) {
-    await u.ran(["forget", id, "--yes"]);
-  }
-  const [ran, credits] = await paid(() => u.run([...SALES, "--yes", "-o", "whole.csv"]));
-  expect([ran.code, credits], ran.stderr).toEqual([0, 3]);
-  expect(ids("whole.csv")).toHaveLength(all.length - 2);
-});
+long(
+  "who was forgotten is not bought again with the rest of what a finished run held",
+  async () => {
+    u = user(service.url, service.key);
+    const some = all.length - 3;
+    await u.ran([...SALES, "--limit", String(some), "--yes", "-o", "most.csv"]);
+    for (const { id = "" } of readCsv(u.read("most.csv")).slice(0, 2)) {
+      await u.ran(["forget", id, "--yes"]);
+    }
+    const [ran, credits] = await paid(() => u.run([...SALES, "--yes", "-o", "whole.csv"]));
+    expect([ran.code, credits], ran.stderr).toEqual([0, 3]);
+    expect(ids("whole.csv")).toHaveLength(all.length - 2);
+  },
+);

@@ -61,22 +61,25 @@ long("an unattended search says it too, by few free counts", async () => {
   }
 });
 
-test("bounded, it says how many at most; what a run of the same request holds is not among them", async () => {
-  const few = await u.run([...SALES, "--limit", "10", "--yes", "-o", "few.csv"]);
-  expect(few.stderr).toContain(
-    "warning: up to 10 of the 10 to buy are yours already and would be paid for again",
-  );
-  expect(few.stderr).toContain("--new-only buys only new people for 10 credits");
-  const before = await charged(service, CREDITS);
-  const same = await u.ran([...SALES, "--limit", "10", "--yes", "-o", "same.csv"]);
-  expect(same.stderr).not.toContain("yours already");
-  expect(await charged(service, CREDITS)).toBe(before);
-  // Wanted anew, or only who is new: there is nothing to tell.
-  for (const option of ["--again", "--new-only"]) {
-    const ran = await u.ran([...SALES, "--limit", "10", "--yes", option, "-o", `${option}.csv`]);
-    expect(ran.stderr).not.toMatch(SAID);
-  }
-});
+long(
+  "bounded, it says how many at most; what a run of the same request holds is not among them",
+  async () => {
+    const few = await u.run([...SALES, "--limit", "10", "--yes", "-o", "few.csv"]);
+    expect(few.stderr).toContain(
+      "warning: up to 10 of the 10 to buy are yours already and would be paid for again",
+    );
+    expect(few.stderr).toContain("--new-only buys only new people for 10 credits");
+    const before = await charged(service, CREDITS);
+    const same = await u.ran([...SALES, "--limit", "10", "--yes", "-o", "same.csv"]);
+    expect(same.stderr).not.toContain("yours already");
+    expect(await charged(service, CREDITS)).toBe(before);
+    // Wanted anew, or only who is new: there is nothing to tell.
+    for (const option of ["--again", "--new-only"]) {
+      const ran = await u.ran([...SALES, "--limit", "10", "--yes", option, "-o", `${option}.csv`]);
+      expect(ran.stderr).not.toMatch(SAID);
+    }
+  },
+);
 
 test("a run that goes on with a higher cap says it of those who came to be yours by another", async () => {
   const few = ["search", "--department", "Legal", "--per-page", "20"];

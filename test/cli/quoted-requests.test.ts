@@ -101,7 +101,7 @@ describe("requests that a quote tells are those that are made", () => {
     60_000,
   );
 
-  test("the rest of what was begun, behind the companies that are whole", async () => {
+  long("the rest of what was begun, behind the companies that are whole", async () => {
     const me = user(service.url, service.key);
     const argv = ["employees", ...companies.slice(0, 30).reverse(), "--per-page", "5"];
     await me.ran([...argv, "--max-credits", "60", "-o", "out.ndjson"]);

@@ -156,23 +156,26 @@ describe("a sample", () => {
     expect(receiptOf(u)).toMatchObject({ sample: { rows: sales.length, together: 1_000 } });
   });
 
-  test("that a cap cuts short is a fair one still: the beginning of the whole, and resume buys the rest", async () => {
-    const u = someone();
-    const ran = await u.run([...SAMPLE, "--sample", "30", "--seed", "3", "--max-credits", "12"]);
-    expect({ code: ran.code, rows: idsOf(u).length }).toEqual({ code: 0, rows: 12 });
-    const [, run = ""] =
-      /stopped at --max-credits; headcount resume (\S+) --max-credits 30 buys the other 18/.exec(
-        ran.stderr,
-      ) ?? [];
-    const first = idsOf(u);
-    const before = await charged(service, CREDITS);
-    await u.ran(["resume", run, "--max-credits", "30", "--yes"]);
-    expect((await charged(service, CREDITS)) - before).toBe(18);
-    expect(idsOf(u).slice(0, 12)).toEqual(first);
-    const whole = someone();
-    await whole.run([...SAMPLE, "--sample", "30", "--seed", "3"]);
-    expect(idsOf(u)).toEqual(idsOf(whole));
-  });
+  long(
+    "that a cap cuts short is a fair one still: the beginning of the whole, and resume buys the rest",
+    async () => {
+      const u = someone();
+      const ran = await u.run([...SAMPLE, "--sample", "30", "--seed", "3", "--max-credits", "12"]);
+      expect({ code: ran.code, rows: idsOf(u).length }).toEqual({ code: 0, rows: 12 });
+      const [, run = ""] =
+        /stopped at --max-credits; headcount resume (\S+) --max-credits 30 buys the other 18/.exec(
+          ran.stderr,
+        ) ?? [];
+      const first = idsOf(u);
+      const before = await charged(service, CREDITS);
+      await u.ran(["resume", run, "--max-credits", "30", "--yes"]);
+      expect((await charged(service, CREDITS)) - before).toBe(18);
+      expect(idsOf(u).slice(0, 12)).toEqual(first);
+      const whole = someone();
+      await whole.run([...SAMPLE, "--sample", "30", "--seed", "3"]);
+      expect(idsOf(u)).toEqual(idsOf(whole));
+    },
+  );
 
   test("without a seed is another one each time, but what was interrupted goes on with its own", async () => {
     const proxy = await faultProxy({ target: service.url });

@@ -7,6 +7,7 @@ import { asTyped } from "../support/as-typed.ts";
 import { fakeClock, testContext } from "../support/client.ts";
 import { charged, type Ran, readCsv, type User, user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -68,7 +69,7 @@ describe("a service that pages by cursor", () => {
     expect(sizes).toEqual([30, 30, 17]);
   });
 
-  test("goes on from the right cursor after a stop at any write", async () => {
+  long("goes on from the right cursor after a stop at any write", async () => {
     for (let step = 20; step < 75; step += 11) {
       const u = speaker(cursor);
       const before = await charged(service, CREDITS);

@@ -76,6 +76,13 @@ describe("a word with no place", () => {
     [["buy"], /unknown command 'buy'\nhint: that is headcount search/],
     [["quote", "--department", "Legal"], /hint: that is headcount search --dry-run/],
     [["account", "now"], /one word too many for headcount account\nhint: headcount help account/],
+    // As an editor, a chat or a web page has two dashes.
+    [
+      ["count", "\u2014country", "germany"],
+      /"\u2014country" begins with a long dash: .*\nhint: write --country\n/,
+    ],
+    [["count", "\u2013-country=germany"], /\nhint: write --country=germany\n/],
+    [["search", "\u2014limt", "5"], /\nhint: did you mean --limit\?\n/],
   ])("%j", async (argv, expected) => {
     const ran = await run(...argv);
     expect(ran).toMatchObject({ code: 2, stdout: "" });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { testContext } from "../support/client.ts";
+import { long } from "../support/long.ts";
 import { vendorUser } from "../support/vendor-user.ts";
 import type { VendorName } from "../support/vendors/index.ts";
 import { millionthsOf } from "../support/vendors/shared.ts";
@@ -105,19 +106,22 @@ test("--buy below the least buys nothing", async () => {
   expect(vendor.book.charged()).toBe("0");
 });
 
-test("--buy finds a name that is passed over for one count, and a price that is another", async () => {
-  const swallowed = await doctorOf("pdl", "--buy 5", { swallow: ["job_title"] });
-  expect(swallowed.code).toBe(8);
-  expect(swallowed.said("Bought")).toContain("title");
-  expect(swallowed.vendor.book.charged()).toBe("1");
+long(
+  "--buy finds a name that is passed over for one count, and a price that is another",
+  async () => {
+    const swallowed = await doctorOf("pdl", "--buy 5", { swallow: ["job_title"] });
+    expect(swallowed.code).toBe(8);
+    expect(swallowed.said("Bought")).toContain("title");
+    expect(swallowed.vendor.book.charged()).toBe("1");
 
-  const dear = await doctorOf("pdl", "--buy 5", { chargeFactor: 2 });
-  expect(dear.code, dear.stderr).toBe(8);
-  expect(dear.said("Bought")).toContain("2");
-  expect(dear.vendor.book.charged()).toBe("2");
-  const cheap = await doctorOf("pdl", "--buy 5", { chargeFactor: 0.5 });
-  expect(cheap.said("A person")).toMatch(/^warn 1 person: declared 1, charged 0.5/);
-});
+    const dear = await doctorOf("pdl", "--buy 5", { chargeFactor: 2 });
+    expect(dear.code, dear.stderr).toBe(8);
+    expect(dear.said("Bought")).toContain("2");
+    expect(dear.vendor.book.charged()).toBe("2");
+    const cheap = await doctorOf("pdl", "--buy 5", { chargeFactor: 0.5 });
+    expect(cheap.said("A person")).toMatch(/^warn 1 person: declared 1, charged 0.5/);
+  },
+);
 
 test("what a plan does not tell is named", async () => {
   const { said } = await doctorOf("pdl", "--buy 1", { emptyPlan: true });

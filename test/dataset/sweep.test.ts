@@ -5,6 +5,7 @@ import type * as Scan from "../../src/dataset/embedded/scan.ts";
 import type { Passing } from "../../src/dataset/embedded/sweep.ts";
 import { cases } from "../support/campaign.ts";
 import { seededRandom } from "../support/exactness.ts";
+import { long } from "../support/long.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -113,15 +114,18 @@ test("who passes is who a naive matcher finds, of codes of every width and chunk
   expect(await compare(cases(100, 5_000))).toBeGreaterThan(60);
 });
 
-test("the same where there is no WebAssembly, as under `node --jitless`, or none of SIMD", async () => {
-  vi.stubGlobal("WebAssembly", undefined);
-  expect(await compare(cases(50, 1_000))).toBe(0);
+long(
+  "the same where there is no WebAssembly, as under `node --jitless`, or none of SIMD",
+  async () => {
+    vi.stubGlobal("WebAssembly", undefined);
+    expect(await compare(cases(50, 1_000))).toBe(0);
 
-  const Module = class {
-    constructor() {
-      throw new Error("invalid numeric opcode");
-    }
-  };
-  vi.stubGlobal("WebAssembly", { Module });
-  expect(await compare(cases(20, 100))).toBe(0);
-});
+    const Module = class {
+      constructor() {
+        throw new Error("invalid numeric opcode");
+      }
+    };
+    vi.stubGlobal("WebAssembly", { Module });
+    expect(await compare(cases(20, 100))).toBe(0);
+  },
+);

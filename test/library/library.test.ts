@@ -260,24 +260,27 @@ async function closed(opened: ReturnType<ReturnType<typeof state>["open"]>) {
   return totals;
 }
 
-test("rows are read to the end although all is collected, and everybody waits, between two of them", async () => {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  const database = await openToWrite(join(tempDir(), "rows.db"));
-  database.exec("CREATE TABLE t (n)");
-  database.exec(
-    "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100) INSERT INTO t SELECT n FROM c",
-  );
-  let sum = 0;
-  for (const { n } of queryRows<{ n: number }>(
-    database,
-    "SELECT n FROM t WHERE n > ? ORDER BY n",
-    0,
-  )) {
-    if (n % 20 === 0) collect();
-    await new Promise((turn) => setImmediate(turn));
-    sum += n;
-  }
-  expect(sum).toBe(5_050);
-  database.close();
-});
+long(
+  "rows are read to the end although all is collected, and everybody waits, between two of them",
+  async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const database = await openToWrite(join(tempDir(), "rows.db"));
+    database.exec("CREATE TABLE t (n)");
+    database.exec(
+      "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100) INSERT INTO t SELECT n FROM c",
+    );
+    let sum = 0;
+    for (const { n } of queryRows<{ n: number }>(
+      database,
+      "SELECT n FROM t WHERE n > ? ORDER BY n",
+      0,
+    )) {
+      if (n % 20 === 0) collect();
+      await new Promise((turn) => setImmediate(turn));
+      sum += n;
+    }
+    expect(sum).toBe(5_050);
+    database.close();
+  },
+);

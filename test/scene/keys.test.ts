@@ -91,6 +91,17 @@ tryCases([
     }),
   ),
   {
+    name: "of a balance that shows nothing the whole time nobody waits for ever",
+    habit: {
+      ...FORGETS,
+      idempotent: true,
+      tellsLeft: false,
+      lateMs: 600_000,
+      mishap: at(2, "drop"),
+    },
+    steps: [run(LINES.search, 0)],
+  },
+  {
     name: "nor do a job and an agent pass their caps",
     habit: { ...FORGETS, mishap: () => "drop" },
     files: {

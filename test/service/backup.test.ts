@@ -117,7 +117,7 @@ describe("a backup of a running service", () => {
     await store.close();
   });
 
-  test("is one state of it, however much is charged meanwhile", async () => {
+  long("is one state of it, however much is charged meanwhile", async () => {
     const ledger = await openLedger();
     const { store } = ledger;
     await fund(store, 1_000_000);

@@ -395,7 +395,7 @@ describe("an export", () => {
     expect(await service.store.verify()).toEqual([]);
   });
 
-  test("that is continued at any moment of its stop goes on: no click is lost", async () => {
+  long("that is continued at any moment of its stop goes on: no click is lost", async () => {
     const gate = gated();
     const { page, service } = await serve({ wrapEngine: gate.wrapEngine, credits: 50_000 });
     const session = await page.enter();

@@ -31,6 +31,7 @@ import {
 } from "../../src/service/ledger/ledger.ts";
 import { decide } from "../../src/service/ledger/rules.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
+import { long } from "../support/long.ts";
 import { ACCOUNT, answer, c, holdRequest } from "../support/store.ts";
 
 const NOW = Date.UTC(2026, 4, 5);
@@ -850,7 +851,7 @@ describe("a group of two accounts, two calls and shared references", () => {
   const said = (outcomes: readonly Outcome[]) =>
     outcomes.map((each) => (each.ok ? each.value : String(each.error)));
 
-  test("says, enters and leaves what its requests would alone, one after the other", () => {
+  long("says, enters and leaves what its requests would alone, one after the other", () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(fc.array(asks, { minLength: 2, maxLength: 12 }), (requests) => {

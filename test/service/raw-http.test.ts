@@ -242,11 +242,11 @@ describe("slow sockets are cut", () => {
     const count = (): string =>
       `${head("POST /v1/person/count")}Content-Type: application/json\r\nContent-Length: 14\r\n\r\n`;
 
-    test("whole requests on new connections", async () => {
+    long("whole requests on new connections", async () => {
       expect(await statuses([account()], 0)).toEqual(four("200"));
     });
 
-    test("the first halves of heads on new connections", async () => {
+    long("the first halves of heads on new connections", async () => {
       expect(await statuses([account().slice(0, 30), account().slice(30)], 0)).toEqual(four("200"));
     });
 
@@ -258,12 +258,12 @@ describe("slow sockets are cut", () => {
       },
     );
 
-    test("and the connection goes on when the answer is out by then", async () => {
+    long("and the connection goes on when the answer is out by then", async () => {
       const open = count().replace("Connection: close", "Connection: keep-alive");
       expect(await statuses([open, FILTERS, account()], 1)).toEqual(four("200 200"));
     });
 
-    test("but a body that was not sent is missing all the same", async () => {
+    long("but a body that was not sent is missing all the same", async () => {
       expect(await statuses([count(), FILTERS.slice(0, 5)], 1)).toEqual(four("408"));
     });
   });
@@ -299,7 +299,7 @@ describe("slow sockets are cut", () => {
     if (answers[0]) expectEnvelope(answers[0], "slow head");
   });
 
-  test("a body that never ends", async () => {
+  long("a body that never ends", async () => {
     const { answers, closed } = await exchange(
       service.port,
       [post("Content-Length: 100000\r\n", "{"), ..." ".repeat(200)],

@@ -124,7 +124,7 @@ long(
   },
 );
 
-test("the client says which limit it is, in the words of the service", async () => {
+long("the client says which limit it is, in the words of the service", async () => {
   const service = await serve({ plan: { ...PLAN, smallCounts: 5 } });
   await askSmall(service, SMALL_COUNTS_A_DAY);
   const { code, stderr } = await user(service.url, service.key).run([

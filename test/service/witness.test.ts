@@ -63,20 +63,23 @@ long("a ledger that is gone, and a witness that was written anew, are seen", asy
   expect((await serve(data)).err).toContain("it holds nothing, and so nothing of the head");
 });
 
-test("a backup is restored on purpose: into a new folder, or under a witness elsewhere with the flag", async () => {
-  const data = folder();
-  const witness = ["--witness", `${data}-head.json`];
-  await serve(data, ...witness);
-  const backup = `${data}-backup`;
-  expect((await headcount("service", "backup", backup, "--data", data)).code).toBe(0);
-  await headcount("service", "credits", "add", "5", "--data", data);
-  await serve(data, ...witness);
-  const restored = `${data}-restored`;
-  expect((await headcount("service", "restore", backup, "--data", restored)).code).toBe(0);
-  expect((await serve(restored, ...witness)).code).toBe(2);
-  expect((await serve(restored)).code).toBe(0);
-  expect((await serve(restored, ...witness, "--force")).code).toBe(0);
-});
+long(
+  "a backup is restored on purpose: into a new folder, or under a witness elsewhere with the flag",
+  async () => {
+    const data = folder();
+    const witness = ["--witness", `${data}-head.json`];
+    await serve(data, ...witness);
+    const backup = `${data}-backup`;
+    expect((await headcount("service", "backup", backup, "--data", data)).code).toBe(0);
+    await headcount("service", "credits", "add", "5", "--data", data);
+    await serve(data, ...witness);
+    const restored = `${data}-restored`;
+    expect((await headcount("service", "restore", backup, "--data", restored)).code).toBe(0);
+    expect((await serve(restored, ...witness)).code).toBe(2);
+    expect((await serve(restored)).code).toBe(0);
+    expect((await serve(restored, ...witness, "--force")).code).toBe(0);
+  },
+);
 
 test("verify finds an old copy beside the head that was signed last, in the folder itself", async () => {
   const data = folder();

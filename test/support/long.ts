@@ -17,7 +17,7 @@ const tagging = (declare: Declare): Declare =>
   });
 
 /**
- * A test that takes longer than a second or so: `npm run check` leaves it out, `npm run check:long` runs it (vitest.config.ts).
+ * A test that takes longer than half a second or so: `npm run check` leaves it out, `npm run check:long` runs it (vitest.config.ts).
  * Used like `test`, with `each`, `for` and `skipIf`.
  */
 export const long = new Proxy(test, {

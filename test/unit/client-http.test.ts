@@ -692,7 +692,7 @@ describe("no whole answer", () => {
     expect(await lost(clientFor(url).account())).toMatchObject({ code: "BROKEN_JSON" });
   });
 
-  test("no headers, and a body that stops: both end by themselves", async () => {
+  long("no headers, and a body that stops: both end by themselves", async () => {
     const timeouts = { headers: 300, bodyIdle: 300 };
     const silent = await tcp(() => undefined);
     expect(await lost(clientFor(silent, { timeouts }).account())).toMatchObject({
@@ -708,7 +708,7 @@ describe("no whole answer", () => {
     });
   });
 
-  test("a free call is given up sooner than a paid one, and both say after how long", async () => {
+  long("a free call is given up sooner than a paid one, and both say after how long", async () => {
     const timeouts = { headers: 900, free: 200 };
     const silent = await tcp(() => undefined);
     const [free, bought] = await Promise.all([

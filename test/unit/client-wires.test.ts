@@ -216,7 +216,7 @@ describe("both wires tell the same", () => {
     }
   });
 
-  test("of silence, of half an answer, of an answer without end", async () => {
+  long("of silence, of half an answer, of an answer without end", async () => {
     const timeouts = { headers: 200, bodyIdle: 200, total: 1_000 };
     const silent = await peer(() => undefined);
     const headers = await bothOutcomes(silent.url, { timeouts });
@@ -245,7 +245,7 @@ describe("both wires tell the same", () => {
     expect(slow.http[0]).toMatchObject({ sent: true, code: "REPLY_TOO_SLOW" });
   });
 
-  test("of a second call on the same connection that is left without an answer", async () => {
+  long("of a second call on the same connection that is left without an answer", async () => {
     let answered = 0;
     const { url } = await peer((socket) => {
       if (answered++ % 2 === 0) socket.write(reply("200 OK\r\ncontent-length: 0"));

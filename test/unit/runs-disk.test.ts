@@ -11,6 +11,7 @@ import { expect, test } from "vitest";
 import { Disk, type DiskStep, patiently } from "../../src/engine/runs/disk.ts";
 import { systemFailure } from "../../src/shared/errors.ts";
 import { tempDir } from "../support/client.ts";
+import { long } from "../support/long.ts";
 
 test("a file is replaced whole, for its owner alone, and writes through nothing that somebody else made", async () => {
   const folder = tempDir();
@@ -63,18 +64,21 @@ test("a quota that is used up is said in words, although libuv has none for it",
   });
 });
 
-test("on Windows a file that somebody reads is replaced a moment later, and given up after that", async () => {
-  const busy = (times: number, code = "EPERM") => {
-    let calls = 0;
-    const work = async () => {
-      if (++calls <= times) throw Object.assign(new Error(code), { code });
-      return calls;
+long(
+  "on Windows a file that somebody reads is replaced a moment later, and given up after that",
+  async () => {
+    const busy = (times: number, code = "EPERM") => {
+      let calls = 0;
+      const work = async () => {
+        if (++calls <= times) throw Object.assign(new Error(code), { code });
+        return calls;
+      };
+      return work;
     };
-    return work;
-  };
-  expect(await patiently(busy(2), "win32")).toBe(3);
-  await expect(patiently(busy(9, "EBUSY"), "win32")).rejects.toThrow("EBUSY");
-  // Elsewhere, and where something else is the matter, a second time would be no other.
-  await expect(patiently(busy(1), "linux")).rejects.toThrow("EPERM");
-  await expect(patiently(busy(1, "ENOSPC"), "win32")).rejects.toThrow("ENOSPC");
-});
+    expect(await patiently(busy(2), "win32")).toBe(3);
+    await expect(patiently(busy(9, "EBUSY"), "win32")).rejects.toThrow("EBUSY");
+    // Elsewhere, and where something else is the matter, a second time would be no other.
+    await expect(patiently(busy(1), "linux")).rejects.toThrow("EPERM");
+    await expect(patiently(busy(1, "ENOSPC"), "win32")).rejects.toThrow("ENOSPC");
+  },
+);

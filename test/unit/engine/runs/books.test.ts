@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Books, type Fact } from "../../../../src/engine/runs/books.ts";
 import { type Credits, credits, ONE_CREDIT } from "../../../../src/shared/contract/money.ts";
+import { long } from "../../../support/long.ts";
 import { type Belief, type Habits, habits, lateHabits, type Moment, tell } from "./hidden-truth.ts";
 
 /** The long form: `HEADCOUNT_STORIES=200000 HEADCOUNT_SEED=1 npx vitest run FILE`. */
@@ -1008,7 +1009,7 @@ describe("against a hidden truth", () => {
     fc.assert(holds, stories);
   });
 
-  test("in which order the answers of calls under way came is no matter", () => {
+  long("in which order the answers of calls under way came is no matter", () => {
     const holds = fc.property(fc.oneof(habits, lateHabits), (service) => {
       const { facts, books } = tell(service, () => undefined);
 
@@ -1082,14 +1083,17 @@ describe("where a bound cannot hold, and models that hold less", () => {
     return fact.t === "quiet" ? { ...fact, rested: true } : fact;
   };
 
-  test("a late balance passes a bound now and then; without the witness more than twice as often", () => {
-    const count = 1_500;
-    const rate = wrongAmong(lateHabits, count) / count;
-    const control = wrongAmong(lateHabits, count, withoutWitness) / count;
+  long(
+    "a late balance passes a bound now and then; without the witness more than twice as often",
+    () => {
+      const count = 1_500;
+      const rate = wrongAmong(lateHabits, count) / count;
+      const control = wrongAmong(lateHabits, count, withoutWitness) / count;
 
-    expect(rate).toBeLessThan(0.03);
-    expect(control).toBeGreaterThan(1.3 * rate);
-  });
+      expect(rate).toBeLessThan(0.03);
+      expect(control).toBeGreaterThan(1.3 * rate);
+    },
+  );
 
   test("a balance that is late by less than a rest passes none where the buyer rests first", () => {
     const patient = lateHabits.map((one) => ({ ...one, lateBy: "time" as const, isPatient: true }));
