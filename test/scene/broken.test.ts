@@ -1,7 +1,19 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { ANY, ask, type Case, DOORS, idsIn, run, type Scene, tryCases, turns } from "./scene.ts";
+import {
+  ANY,
+  ask,
+  type Case,
+  DOORS,
+  EVERY_DOOR,
+  idsIn,
+  product,
+  run,
+  type Scene,
+  tryCases,
+  turns,
+} from "./scene.ts";
 
 // A service whose replies are no JSON: a row of them, what stands round the rows, or nothing of them at all.
 
@@ -20,6 +32,19 @@ const first =
   (spell: (text: string) => string) =>
   (text: string, calls: number): string =>
     calls === 0 ? spell(text) : text;
+
+/** Up to where this begins, or ends, as a way that closes early leaves it: HTTP tells nobody. */
+const until = (what: string) => (text: string) => text.slice(0, text.indexOf(what));
+const through = (what: string) => (text: string) => text.slice(0, text.indexOf(what) + what.length);
+
+/** The charge before the rows. */
+const toldFirst = (spell: (text: string) => string) => (text: string) => {
+  const { result, ...facts } = JSON.parse(text) as { readonly result: object };
+  return spell(JSON.stringify({ ...facts, result }));
+};
+
+/** Between two rows, behind the one and behind the comma. */
+const BETWEEN = [until(',{"id":1000012'), until('{"id":1000012')] as const;
 
 const half = (text: string): string => text.slice(0, text.length / 2);
 const PROMISED = { idempotent: true, announcesKeys: true, version: () => "v1" };
@@ -164,6 +189,81 @@ tryCases([
         isWritten: true,
         says: ["paid rows cannot be read"],
         spent: { settled: 0, uncertain: 25 },
+      }),
+    ],
+  },
+  ...product([toldFirst, (spell: (text: string) => string) => spell], BETWEEN).map(
+    ([order, cut], at): Case => ({
+      name: `what a reply lacks that breaks off between two rows is missing, and not bought again (${at})`,
+      habit: { people: 60, spelled: first(order(cut)) },
+      steps: [
+        run(`${SEARCH} --max-credits 60`, 5, {
+          charged: 60,
+          calls: 3,
+          isWritten: true,
+          says: ["13 paid rows cannot be read", "(it breaks off)", "--again"],
+          silent: ["quoted at"],
+          receipt: { received: 47, unread: 13, credits: 60, complete: false },
+        }),
+        run("resume last --yes", ANY, { charged: 60 }),
+        run("runs export last --require-complete --format ndjson", 5, { charged: 60 }),
+      ],
+    }),
+  ),
+  {
+    name: "the people of a company, whom nobody counts, in a reply that breaks off between two",
+    habit: { people: 60, rowsUnder: "profiles", spelled: first(until(',{"id":1000003')) },
+    steps: [
+      run(DOORS.employees, 5, {
+        charged: 60,
+        isWritten: true,
+        says: ["7 paid rows cannot be read", "(it breaks off)"],
+      }),
+    ],
+  },
+  ...EVERY_DOOR.map(
+    (door): Case => ({
+      name: `a reply that breaks off behind a brace is asked for again where keys are promised: ${door}`,
+      habit: {
+        people: 60,
+        ...PROMISED,
+        spelled: first(door === "enrich" ? through('"Springfield"}') : until(',{"id":1000003')),
+      },
+      steps: [
+        run(`${DOORS[door]} --receipt r.json --concurrency 1`, 0, {
+          charged: door === "enrich" ? 3 : 60,
+          calls: door === "enrich" ? 4 : 7,
+          receipt: { unread: 0, uncertain_credits: 0 },
+        }),
+      ],
+    }),
+  ),
+  {
+    name: "a reply that breaks off behind all of its rows, and told its charge, lacks none",
+    habit: {
+      people: 55,
+      spelled: (text, calls) =>
+        calls === 5
+          ? toldFirst((whole) => whole.slice(0, whole.lastIndexOf("}]") + 1))(text)
+          : text,
+    },
+    steps: [
+      run(`${DOORS.employees} --receipt r.json --concurrency 1`, 0, {
+        charged: 55,
+        rows: 55,
+        receipt: { received: 55, unread: 0, credits: 55, uncertain_credits: 0 },
+      }),
+    ],
+  },
+  {
+    name: "a charge of which half the digits came is none",
+    habit: { people: 25, spelled: through('"credits_used":2') },
+    steps: [
+      run(SEARCH, 0, {
+        charged: 25,
+        rows: 25,
+        says: ["the service does not say what a call cost"],
+        receipt: { credits: 25, uncertain_credits: 0 },
       }),
     ],
   },

@@ -401,7 +401,7 @@ describe("rows copied from a page's bytes", () => {
         const view = createView({ kind: "person", format: "csv" });
         const rows = Buffer.from(view.page(cut)).toString().split("\n").slice(1, -1);
         expect(rows.length, list.slice(0, length)).toBe(cut.length);
-        expect(cut.isSound, list.slice(0, length)).toBe(/^\[$|\},?$/.test(list.slice(0, length)));
+        expect(cut.isSound, list.slice(0, length)).toBe(false);
       }
     }
   });

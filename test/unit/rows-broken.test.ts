@@ -247,6 +247,19 @@ test("random rows with random slips: none is taken that JSON.parse does not read
   );
 });
 
+test("wherever a reply breaks off, what is read without a doubt are all of its rows", () => {
+  const rows = [1, 2, 3].map((id) => ({ id, tags: ["a", { b: id }] }));
+  for (const result of [rows, { people: rows }, rows.map((profile) => ({ profile }))]) {
+    const whole = Buffer.from(JSON.stringify({ status: true, result, credits_used: 3 }));
+    const cut = [...whole.keys()].map((end) => Page.read(whole.subarray(0, end), "person"));
+    const sound = [...cut, Page.read(whole, "person")].filter(({ isSound }) => isSound);
+    expect(sound.map(({ length }) => length)).toEqual(sound.map(() => rows.length));
+    // A list that came whole, and what stands behind it.
+    expect(sound.length).toBeLessThan(whole.length / 2);
+    expect(cut.some(({ isCut, broken }) => isCut && broken.length === 0)).toBe(true);
+  }
+});
+
 test("whatever bytes come, reading them ends, and no row is taken that is no JSON", () => {
   const piece = fc.constantFrom(
     '{"result":[',

@@ -1,6 +1,7 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, shownAddress, whole } from "../../shared/contract/text.ts";
 import { readable } from "../../shared/rows/scan.ts";
+import { skipSpace, skipValue } from "../../shared/rows/tokens.ts";
 import { LostReplyError, type ReplyMeta, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import type { RawReply } from "./wire.ts";
@@ -9,6 +10,8 @@ export interface Unwrapped {
   /** `result`, or undefined where it was not needed to look into it (see {@link unwrapPage}). */
   readonly result: unknown;
   readonly meta: ReplyMeta;
+  /** Its brackets do not end: it breaks off, and is not only spelled wrong. */
+  readonly isCut?: boolean;
 }
 
 interface Fields {
@@ -83,7 +86,10 @@ export function unwrap(reply: RawReply, now: number, isPaid = false): Unwrapped 
   } catch (error) {
     const begins = /^\s*[{[]/.test(body.toString("utf8", 0, 64));
     const json = begins || /\bjson\b/i.test(header(reply.headers, "content-type") ?? "");
-    if (isPaid && begins && status === 200) return contentsOf(reply, now, brokenEnvelope(body));
+    if (isPaid && begins && status === 200) {
+      const isCut = skipValue(body, skipSpace(body, 0)) < 0;
+      return { ...contentsOf(reply, now, brokenEnvelope(body)), isCut };
+    }
     if (json && status >= 200 && status < 300) {
       const why = "the answer is not whole: its JSON ends too soon or is broken";
       throw new LostReplyError(
@@ -110,16 +116,9 @@ export function unwrap(reply: RawReply, now: number, isPaid = false): Unwrapped 
 
 type Envelope = Readonly<Record<string, unknown>>;
 
+/** A number that it ends with may be the beginning of one: what stands behind it makes it none. */
 const brokenEnvelope = (body: Buffer): Envelope =>
-  readable(body, Math.max(0, body.indexOf("{"))).fields;
-
-/** Whether it ends too soon: a reply that breaks off, and not one that is spelled wrong. */
-export const isCut = (body: Buffer): boolean =>
-  body.toString("latin1", 0, 64).trimStart()[0] === "{" &&
-  !body
-    .toString("latin1", Math.max(0, body.length - 64))
-    .trimEnd()
-    .endsWith("}");
+  readable(Buffer.concat([body, Buffer.from("-")]), Math.max(0, body.indexOf("{"))).fields;
 
 function contentsOf(reply: RawReply, now: number, envelope: Envelope): Unwrapped {
   // Another success than 200, or a status that is not true, is no answer of the contract: it may

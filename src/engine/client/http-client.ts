@@ -10,7 +10,7 @@ import {
   sketchView,
 } from "./account-view.ts";
 import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
-import { isCut, type Unwrapped, unwrap, unwrapPage, unwrapRows } from "./envelope.ts";
+import { type Unwrapped, unwrap, unwrapPage, unwrapRows } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError, withoutCounts } from "./errors.ts";
 import { header } from "./rate-limit.ts";
 import { type Access, openCalls, type ServiceCall } from "./transport.ts";
@@ -198,14 +198,14 @@ class HttpClient implements ServiceClient {
   }
 
   async #page(call: ServiceCall, isPage = true): Promise<PageReply> {
-    const { reply, meta, result } = await this.#call(call, isPage ? unwrapRows : unwrapPage);
+    const { reply, isCut, meta, result } = await this.#call(call, isPage ? unwrapRows : unwrapPage);
     const { headers, body } = reply;
     const next = cursorOf(toldOf(result, ["next_cursor", "nextCursor", "cursor"]));
     const total = toldOf(result, ["total", "total_count", "total_results"]);
 
     return {
       body,
-      isCut: isCut(body),
+      isCut,
       meta,
       nextCursor: header(headers, "x-next-cursor") ?? next,
       total: whole(header(headers, "x-total-count") ?? total),

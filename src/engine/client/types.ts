@@ -41,7 +41,7 @@ export interface PagePosition {
 export interface PageReply {
   readonly body: Buffer;
   /** It ends too soon. */
-  readonly isCut: boolean;
+  readonly isCut?: boolean | undefined;
   readonly meta: ReplyMeta;
   /** Null: it said that there is no next page; undefined: it said nothing. */
   readonly nextCursor: string | null | undefined;

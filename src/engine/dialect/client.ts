@@ -574,7 +574,6 @@ export class DialectClient implements ServiceClient {
         ? withVendors(rows, reply.raw.body, spans, around(charged, balance))
         : writtenAnew(rows, items, around(charged, balance, stop && reply.told.body)),
       meta: this.#meta(reply, charged, balance),
-      isCut: false,
       replayed: false,
       exact: true,
       price: { declared, told: inBalance },
@@ -636,7 +635,6 @@ export class DialectClient implements ServiceClient {
       meta: this.#meta(undefined, ZERO),
       nextCursor: null,
       total,
-      isCut: false,
       replayed: false,
       exact: true,
       withheld: 0,

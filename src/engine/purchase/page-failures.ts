@@ -43,24 +43,25 @@ export async function unreadRows(run: RunReader): Promise<CliError | undefined> 
   const places: string[] = [];
   for await (const { unit, settled, body } of run.pages()) {
     const { broken, isSound, problem } = Page.read(body, kindOf(run));
-    if (isSound) continue;
+    const { unread = broken.length } = settled;
+    if (isSound || unread === 0) continue;
 
-    rows += settled.unread ?? broken.length;
+    rows += unread;
     const which = broken.map(({ place }) => String(place));
     const what = `row${which.length === 1 ? "" : "s"} ${someOf(which)} of`;
     const page = run.placeOf(unit);
-    places.push(problem === undefined ? `${what} ${page}` : `${page} (${problem.message})`);
+    const why = problem?.message ?? "it breaks off";
+    places.push(which.length > 0 ? `${what} ${page}` : `${page} (${why})`);
   }
   if (rows === 0) return undefined;
 
-  const [it, its] = rows === 1 ? ["it", "its"] : ["them", "their"];
   return incomplete(
     "unread_rows",
     `${counted(rows, "paid row")} cannot be read, as no JSON: ${someOf(places)}`,
     {
-      details: [`${its} bytes are kept there, and all other rows were read`],
-      hint: say`the same command with ${option("again")} asks for ${it} once more, and pays for all
-        rows anew`,
+      details: ["what came is kept there, and all other rows were read"],
+      hint: say`the same command with ${option("again")} asks for such rows once more, and pays for
+        all anew`,
     },
   );
 }

@@ -137,7 +137,7 @@ export class Settlement {
     const { creditsUsed: used } = meta;
     const room = Math.max(0, unit.intent.perPage - page.length);
     const withheld = Math.min(reply.withheld, room);
-    const unread = this.#unread(unit, page, withheld, reply);
+    const unread = this.#unread(unit, page, withheld, used);
     // Some services answer a look-up that found nothing with a success, and some charge it.
     const miss = this.#kind === "company" && page.length + unread === 0;
 
@@ -179,23 +179,23 @@ export class Settlement {
   }
 
   /**
-   * Rows that came and are no JSON: as many as were charged for and are no rows, where the charge
-   * is told; else those that were found, and of a reply that breaks off, or that cannot be read at
-   * all, its whole page.
+   * Rows that came and are no JSON, or did not come because the reply breaks off: as many as were
+   * charged for and are no rows, where the charge is told; else those that were found, and of a
+   * reply that breaks off, or that cannot be read at all, its whole page.
    */
   #unread(
     { intent }: Unit,
-    { broken, isSound, length }: Page,
+    { broken, isCut, isSound, length }: Page,
     withheld: number,
-    { isCut, meta: { creditsUsed } }: PageReply,
+    used: Credits | undefined,
   ): number {
     if (isSound) return 0;
     const most = Math.max(0, (intent.most ?? intent.perPage) - length - withheld);
-    if (creditsUsed === undefined || creditsUsed <= 0n)
+    if (used === undefined || used <= 0n)
       return isCut || broken.length === 0 ? most : Math.min(most, broken.length);
 
-    const charged = Math.round(Number(creditsUsed) / Number(this.#parts.budget.price));
-    return Math.min(most, Math.max(1, broken.length, charged - length - withheld));
+    const charged = Math.round(Number(used) / Number(this.#parts.budget.price));
+    return Math.min(most, Math.max(isCut ? 0 : 1, broken.length, charged - length - withheld));
   }
 
   /**

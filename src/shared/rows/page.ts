@@ -115,9 +115,14 @@ export class Page {
     return this.broken.map(({ bytes }) => readable(bytes).fields as JsonRecord);
   }
 
-  /** Whether all of the reply could be read. */
+  /** It breaks off among its rows, be it between two of them. */
+  get isCut(): boolean {
+    return this.#spans.end === -1;
+  }
+
+  /** Whether all of the reply came, and could be read. */
   get isSound(): boolean {
-    return this.problem === undefined && this.#spans.broken.length === 0;
+    return this.problem === undefined && this.#spans.broken.length === 0 && !this.isCut;
   }
 
   get length(): number {
@@ -449,11 +454,11 @@ function unwrapped(bytes: Buffer, spans: Spans): Spans {
   );
 
   return {
+    ...spans,
     starts: records.map(({ start }) => start),
     ends: records.map(({ end }) => end),
-    broken: spans.broken,
     tight: false,
-    long: spans.long,
+    cells: undefined,
   };
 }
 

@@ -37,6 +37,8 @@ export interface Spans {
   /** Some number has sixteen digits or more: an integer may be beyond 2^53. */
   readonly long: boolean;
   readonly cells?: Cells | undefined;
+  /** Of a list; -1: the bytes end before it does, and nobody knows which rows stood behind. */
+  readonly end?: number;
 }
 
 /** A list up to its end, or that of the bytes: what is no JSON is among its rows, and `broken`. */
@@ -90,7 +92,7 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
     tight,
     long: findings.long,
     cells,
-    end: Math.min(at + 1, bytes.length),
+    end: at < bytes.length ? at + 1 : -1,
   };
 }
 
