@@ -39,6 +39,8 @@ export interface PeopleOptions {
   /** Rows up to which a page may go; no account tells it, only a 422 with this text. */
   wall: number | undefined;
   wallSays: string;
+  /** No whole page is refused there before the refusal of a smaller one is out: it overtakes them. */
+  smallerFirst: boolean;
   /** Pages have this size, whatever is asked for. */
   fixedPage: number | undefined;
   /** How the people of a segment lie. */
@@ -117,6 +119,7 @@ export async function startPeopleService(
     cursors: undefined,
     wall: undefined,
     wallSays: "too deep",
+    smallerFirst: false,
     fixedPage: undefined,
     order: undefined,
     now: Date.now,
@@ -130,6 +133,10 @@ export async function startPeopleService(
   let calls = 0;
   let rows = 0;
   let refused = 0;
+  let smallerIsOut = (): void => undefined;
+  const smaller = new Promise<void>((done) => {
+    smallerIsOut = done;
+  });
   const left = (): number => 1_000_000 - rows * options.price;
   const matching = (filters: Readonly<Record<string, unknown>>): Human[] => {
     const conditions = conditionsOf(filters);
@@ -218,6 +225,9 @@ export async function startPeopleService(
     const from = behind ?? sent.offset ?? ((sent.page ?? 1) - 1) * perPage;
     if (from + perPage > (options.wall ?? Number.POSITIVE_INFINITY)) {
       refused++;
+      // Its reader has it by then.
+      if (perPage < options.maxPerPage) response.once("finish", () => setTimeout(smallerIsOut, 20));
+      else if (options.smallerFirst) await smaller;
       return answer(422, body(false, null, 0, [options.wallSays]));
     }
     const there = options.order?.(matching(filters), filters) ?? matching(filters);

@@ -42,10 +42,8 @@ export class Attempts {
   readonly #options: AttemptOptions;
   readonly #parts: AttemptParts;
   wall: Wall | undefined;
-  /** Pages that were refused behind others that came, and are asked for once more. */
+  /** Pages that were refused behind others, and are asked for once more. */
   readonly #refusedBehind = new Set<number>();
-  /** Of each target the first row of such a page. */
-  readonly #refusedFrom = new Map<number, number>();
   #refusedSizes = 0;
   /** Pages that were planned before this one were so before a size was refused. */
   resizedBefore = 0;
@@ -85,7 +83,7 @@ export class Attempts {
           throw new LostReplyError("the reply breaks off", "BROKEN_JSON", true);
         }
       } catch (error) {
-        if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason)
+        if (this.#parts.flight.stopped && error === this.#parts.flight.failure)
           return this.abandon(flown);
         if (!(await this.#mayTryAgain(flown, error, attempts, now() - turnAt))) return;
         continue;
@@ -93,7 +91,6 @@ export class Attempts {
 
       this.#lowered = false;
       this.#refusedSizes = 0;
-      if (offset >= (this.#refusedFrom.get(target) ?? offset)) this.#refusedFrom.delete(target);
       return this.#parts.settlement.receive(flown, reply);
     }
   }
@@ -141,9 +138,9 @@ export class Attempts {
       const { creditsUsed = ZERO, status } = error;
       if (status !== 402 || creditsUsed > 0n) await settlement.refusal(flown, error);
       await this.#stopIfCharged(flown, error);
+      const isAgain = await this.#refused(flown, error);
+      if (isAgain !== undefined) return isAgain;
     }
-    if (loss === undefined && (await this.#asksOnceMore(flown, error))) return true;
-    if (loss === undefined && (await this.#refused(flown, error))) return false;
 
     const wait = attempts.after(loss ?? error, tookMs);
     if (wait === undefined) throw error;
@@ -154,20 +151,32 @@ export class Attempts {
     return isAgain;
   }
 
-  /** One refusal behind pages may be a bad minute; two are a wall, or a cursor that is gone. */
-  async #asksOnceMore({ unit }: Flown, error: unknown): Promise<boolean> {
-    if (!(error instanceof ServiceError) || this.#refusedBehind.has(unit.intent.n)) return false;
-    const { detail, status } = error;
-    const { forgiving, page } = this.#options.source;
-    const isRefused = (status === 400 || status === 422) && !forgiving && !page;
-    const isDeep = isRefused && !error.exact && this.#isTooDeep(unit);
-    if (!isDeep && !mayBeCursor(unit, error)) return false;
-
-    const { n, target, offset } = unit.intent;
-    this.#refusedBehind.add(n);
-    if (isDeep)
-      this.#refusedFrom.set(target, Math.min(offset, this.#refusedFrom.get(target) ?? offset));
+  /**
+   * One refusal behind pages may be a bad minute; two are a wall, or a cursor that is gone. What
+   * lies behind an end that is known is not asked for again.
+   */
+  async #asksOnceMore({ unit: { intent } }: Flown, { detail, status }: ServiceError) {
+    const behind = this.#refusedBehind;
+    if (behind.has(intent.n) || this.#parts.remaining.isPastEnd(intent)) return false;
+    behind.add(intent.n);
     return this.#pause(ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
+  }
+
+  /**
+   * What a refusal means is told in the order of the pages, not of the answers: waits for those of
+   * its target that lie before it.
+   * @returns whether there were any, and it may be of the same bad minute as theirs
+   * @throws what stopped the run: it says nothing then
+   */
+  async #overtook(flown: Flown): Promise<boolean> {
+    const { flight } = this.#parts;
+    if (!flight.isBehind(flown)) return false;
+    // As a doubt: no other page goes out, and a look at the balance waits for none that waits.
+    flight.turn(flown, "doubt");
+    while (flight.isBehind(flown)) await flight.change();
+    flight.turn(flown, "flying");
+    if (flight.stopped) throw flight.failure;
+    return this.#refusedBehind.size > 0;
   }
 
   /** @throws where an answer was charged, or a fault may have been: it is not asked again */
@@ -207,7 +216,7 @@ export class Attempts {
     // What is too long is left to the service: it may know better, and its refusal says until when.
     if (waitMs <= 0 || waitMs > maxWaitMs) return;
     if (!(await this.#pause(waitMs, "rate_limit", "the rate limit")))
-      throw this.#parts.flight.halt.reason;
+      throw this.#parts.flight.failure;
   }
 
   /** @returns false where the run was stopped meanwhile */
@@ -228,51 +237,52 @@ export class Attempts {
 
   /**
    * An answer that says no; never charged (docs/reference/contract.md, "Errors").
-   * @returns whether it was dealt with
+   * @returns whether it is asked again; undefined: nothing is known that helps
    */
-  async #refused(flown: Flown, error: unknown): Promise<boolean> {
-    if (!(error instanceof ServiceError)) return false;
-
+  async #refused(flown: Flown, error: ServiceError): Promise<boolean | undefined> {
     const { remaining, settlement } = this.#parts;
     const { source } = this.#options;
     const { unit } = flown;
     const { target, offset, perPage } = unit.intent;
     const { status, detail } = error;
 
+    if (mayBeCursor(unit, error) && (await this.#asksOnceMore(flown, error))) return true;
     if (this.#isMiss(error)) {
       await settlement.miss(flown);
-      return true;
+      return false;
     }
     if (status === 402) {
       await this.#lowerToBalance(flown, error);
-      return true;
+      return false;
     }
     if (![400, 413, 422].includes(status)) return this.#cursorRefused(unit, error);
 
     const text = detail.join("; ");
     if (source.forgiving && error.envelope) {
       await settlement.miss(flown, text);
-      return true;
+      return false;
     }
-    const { accepted } = remaining.sizes;
-    if (source.page !== undefined) throw drawnRefused(perPage, text, accepted.has(perPage));
+    if (source.page !== undefined)
+      throw drawnRefused(perPage, text, remaining.sizes.accepted.has(perPage));
     // Who declares what pages there are refuses none of them for its size, or where it lies.
     if (error.exact) return this.#cursorRefused(unit, error);
 
+    if ((await this.#overtook(flown)) && (await this.#asksOnceMore(flown, error))) return true;
     if (status !== 413 && this.#isTooDeep(unit)) {
+      if (await this.#asksOnceMore(flown, error)) return true;
       this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
       remaining.cut(target, offset);
-      await settlement.giveUp(unit, "deeper than the service goes", false);
-      return true;
+      await settlement.giveUp(unit, "deeper than the service goes");
+      return false;
     }
 
-    const isOfCursor = mayBeCursor(unit, error) && accepted.has(perPage);
-    return (!isOfCursor && (await this.#resized(flown, error))) || this.#cursorRefused(unit, error);
+    if (await this.#resized(flown, error)) return false;
+    return this.#cursorRefused(unit, error);
   }
 
   /** @throws CliError where what is left to refuse is the cursor of a page */
-  async #cursorRefused(unit: Unit, error: ServiceError): Promise<boolean> {
-    if (!mayBeCursor(unit, error)) return false;
+  async #cursorRefused(unit: Unit, error: ServiceError): Promise<undefined> {
+    if (!mayBeCursor(unit, error)) return;
     const { status, detail } = error;
     await this.#parts.settlement.giveUp(unit, "its cursor is gone", false);
     throw cursorGone(unit.intent.offset, `${status}: ${detail.join("; ")}`);
@@ -282,11 +292,12 @@ export class Attempts {
    * Whether a page is refused for where it lies: one of its size came before, and it is behind rows
    * that came. What leads to a page, a cursor, is refused for itself.
    */
-  #isTooDeep({ intent: { target, offset, perPage, cursor } }: Unit): boolean {
+  #isTooDeep({ intent }: Unit): boolean {
+    const { remaining } = this.#parts;
+    const { offset, perPage, cursor } = intent;
     if (cursor !== undefined || offset === 0) return false;
     // Behind a page that was refused so it is the same refusal, whatever the size.
-    const isBehind = offset >= (this.#refusedFrom.get(target) ?? Infinity);
-    return isBehind || this.#parts.remaining.sizes.accepted.has(perPage);
+    return remaining.isPastEnd(intent) || remaining.sizes.accepted.has(perPage);
   }
 
   /**

@@ -166,6 +166,14 @@ export class Flight {
     return targets;
   }
 
+  /** Whether a page of its target that lies before it is asked for, or its reply being written. */
+  isBehind({ unit: { intent } }: Flown): boolean {
+    return this.#in(["flying", "doubt", "keeping"]).some(
+      ({ unit: { intent: other } }) =>
+        other.target === intent.target && other.offset < intent.offset,
+    );
+  }
+
   get isBeyondFirst(): boolean {
     return [...this.#units.values()].some(({ unit }) => unit.intent.offset > 0);
   }
