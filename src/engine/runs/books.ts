@@ -693,8 +693,8 @@ export class Books {
   }
 
   /**
-   * What should be free while more is gone than was held for it: each may have cost as much as the
-   * other, and the next one may, too. Others may have taken it; nobody knows, and a cap has to hold.
+   * What should be free while more is gone than was held for it: each may have cost as much as
+   * the other, and the next one may, too. Others may have taken it; a cap has to hold all the same.
    */
   #learnFree(ended: readonly Attempt[], rest: Credits): void {
     const unsure = ended.filter((one) => this.#slack([one]) > 0n);
