@@ -55,3 +55,28 @@ test("a page that is being written is as alone as it was when it came", () => {
   for (const one of others) flight.turn(one, "flying");
   expect([written, ...others].map(({ alone }) => alone)).toEqual([true, false, false]);
 });
+
+test("until the books have a reply that bars the way no call goes out, nor once the run is stopped", async () => {
+  const flight = new Flight();
+  const page = { target: 0, perPage: 10, hold: creditsOf("10"), key: "k", at: 0 };
+  const add = (n: number) =>
+    flight.add(newUnit({ t: "intent", n, offset: 10 * n, ...page }), false);
+  const [read, again] = [add(0), add(1)];
+  await flight.unbarred();
+
+  flight.mark(read, { bars: true });
+  let isOut = false;
+  const out = flight.unbarred().then(() => {
+    isOut = true;
+  });
+  flight.signal();
+  await new Promise((wake) => setImmediate(wake));
+  expect(isOut).toBe(false);
+  flight.remove(read.unit);
+  await out;
+
+  flight.mark(again, { bars: true });
+  const stopped = expect(flight.unbarred()).rejects.toThrow("the disk is full");
+  flight.stop(new Error("the disk is full"));
+  await stopped;
+});

@@ -76,6 +76,7 @@ export class Attempts {
         await this.#takeTurn();
         turnAt = now();
         if (!(await this.#mayGoOut(flown))) return;
+        await this.#parts.flight.unbarred();
         reply = await source.call(target, position, { idempotencyKey: key });
         // Under its key the same page costs nothing, and may come whole: what comes then is kept.
         if (reply.isCut && !wasCut && this.#parts.budget.isPromised(flown.unit)) {

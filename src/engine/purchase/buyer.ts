@@ -274,7 +274,7 @@ export class Buyer {
    * @returns why no more
    */
   async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
-    const { concurrency, enough } = this.#options;
+    const { concurrency } = this.#options;
     while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
       const resumed = this.#flight.nextWaiting();
       if (resumed !== undefined) {
@@ -283,9 +283,14 @@ export class Buyer {
       }
 
       await this.#requirePrice();
-      const next = enough?.() ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
+      let next = this.#next();
+      if (typeof next !== "string") {
+        await this.#requireDisk(next.perPage);
+        // That it fits the cap and that it is held for are one step: nothing takes it between.
+        next = this.#next();
+      }
       if (typeof next === "string") return next;
-      await this.#intend(next);
+      this.#intend(next);
     }
 
     return "enough";
@@ -293,6 +298,8 @@ export class Buyer {
 
   #next(): Next {
     const flight = this.#flight;
+    if (this.#options.enough?.()) return flight.isEmpty ? "end" : "wait";
+
     const budget = this.#budget;
     const remaining = this.#remaining;
     const { proven, repeated } = this.#repeats;
@@ -325,7 +332,7 @@ export class Buyer {
     await this.#requireDisk();
   }
 
-  async #intend(ask: Ask): Promise<void> {
+  #intend(ask: Ask): void {
     const { run, now } = this.#options;
     const { honoursKeys, parcel } = this.#options;
     const unit = newUnit({
@@ -343,23 +350,11 @@ export class Buyer {
     const flown = this.#flight.add(unit, false);
 
     this.#remaining.take(ask);
-    try {
-      await this.#requireDisk();
-    } catch (error) {
-      this.#forget(flown);
-      throw error;
-    }
 
     const saving = run.intend(unit);
     // Looked at where it is awaited; until then a failure is no unhandled one.
     saving.catch(() => undefined);
     this.#ready.push({ flown, saving });
-  }
-
-  /** Not on the disk, so not sent: its rows are simply still to be bought. */
-  #forget({ unit }: Flown): void {
-    this.#remaining.giveBack(unit.intent);
-    this.#flight.remove(unit);
   }
 
   /**
@@ -396,7 +391,9 @@ export class Buyer {
     try {
       await saving;
     } catch (error) {
-      this.#forget(flown);
+      // Not on the disk, so not sent: its rows are simply still to be bought.
+      this.#remaining.giveBack(flown.unit.intent);
+      flight.remove(flown.unit);
       throw error;
     }
 
@@ -433,13 +430,13 @@ export class Buyer {
   }
 
   /**
-   * What could not be kept is not bought.
+   * What could not be kept is not bought. @param more rows beyond those that are asked for
    * @throws CliError where what is asked for might not fit on the disk
    */
-  async #requireDisk(): Promise<void> {
+  async #requireDisk(more = 0): Promise<void> {
     const { path } = this.#options.run;
-    const needed = this.#flight.rowsAsked * this.#settlement.rowBytes * 1.5 + DISK_RESERVE;
-    if (((await freeBytes(path)) ?? Infinity) <= needed) throw diskFull(path);
+    const bytes = 1.5 * (this.#flight.rowsAsked + more) * this.#settlement.rowBytes;
+    if (((await freeBytes(path)) ?? Infinity) <= bytes + DISK_RESERVE) throw diskFull(path);
   }
 }
 

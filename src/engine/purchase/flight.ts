@@ -17,6 +17,8 @@ export interface Flown {
   readonly sent: boolean;
   /** Whether a reply of it was lost, and it is asked for again. */
   readonly isLost: boolean;
+  /** Until the books have its reply no call goes out: it would be taken for a part of that. */
+  readonly bars?: boolean;
   /**
    * Whether no other call was in flight at any moment since
    * it was asked for, or since a look at the balance.
@@ -76,6 +78,10 @@ export class Flight {
     this.signal();
   }
 
+  get #all() {
+    return [...this.#units.values()];
+  }
+
   signal(): void {
     this.#changes++;
     const waiting = this.#changed;
@@ -99,18 +105,25 @@ export class Flight {
     });
   }
 
+  /** Resolves once no reply bars the way. @throws what stopped the run meanwhile */
+  async unbarred(): Promise<void> {
+    while (this.#all.some(({ bars }) => bars)) {
+      await this.change();
+      if (this.stopped) throw this.failure;
+    }
+  }
+
   add(unit: Unit, sent: boolean): Flown {
-    const hold = unit.intent.hold;
+    const { hold, n } = unit.intent;
     const flown = { unit, hold, phase: "ready" as Phase, sent, isLost: false, alone: true };
-    this.#units.set(unit.intent.n, flown);
+    this.#units.set(n, flown);
     return flown;
   }
 
-  turn({ unit }: Flown, phase: Phase): void {
-    const flown = this.#units.get(unit.intent.n);
-    if (flown !== undefined) flown.phase = phase;
+  turn(flown: Flown, phase: Phase): void {
+    this.mark(flown, { phase });
     if (this.count("flying", "doubt") > 1) {
-      for (const one of this.#units.values()) if (isAsked(one)) one.alone = false;
+      for (const one of this.#all) if (isAsked(one)) one.alone = false;
     }
     this.signal();
   }
@@ -133,7 +146,7 @@ export class Flight {
   }
 
   #in(phases: readonly Phase[]): Flown[] {
-    return [...this.#units.values()].filter(({ phase }) => phases.includes(phase));
+    return this.#all.filter(({ phase }) => phases.includes(phase));
   }
 
   count(...phases: readonly Phase[]): number {
@@ -142,7 +155,7 @@ export class Flight {
 
   /** Whether one is asked for again whose reply was lost: alone, so that the balance tells. */
   get hasLost(): boolean {
-    return [...this.#units.values()].some(({ phase, isLost }) => phase !== "keeping" && isLost);
+    return this.#all.some(({ phase, isLost }) => phase !== "keeping" && isLost);
   }
 
   held(...phases: readonly Phase[]): Credits {
@@ -151,7 +164,7 @@ export class Flight {
 
   /** Rows that may still come: those that were settled are counted in the run. */
   get rowsAsked(): number {
-    return rowsOf([...this.#units.values()].map(({ unit }) => unit));
+    return rowsOf(this.#all.map((one) => one.unit));
   }
 
   /**
@@ -160,7 +173,7 @@ export class Flight {
    */
   busyTargets(withKept: boolean): Set<number> {
     const targets = new Set(this.#pending.map(({ intent }) => intent.target));
-    for (const { unit, phase } of this.#units.values()) {
+    for (const { unit, phase } of this.#all) {
       if (withKept || phase !== "keeping") targets.add(unit.intent.target);
     }
     return targets;
@@ -175,13 +188,13 @@ export class Flight {
   }
 
   get isBeyondFirst(): boolean {
-    return [...this.#units.values()].some(({ unit }) => unit.intent.offset > 0);
+    return this.#all.some(({ unit }) => unit.intent.offset > 0);
   }
 
   /** Whether anything before this unit in the output is in flight or waits for its turn. */
   hasBefore(unit: Unit): boolean {
-    for (const other of this.#units.values()) if (byPosition(other.unit, unit) < 0) return true;
-    return this.#pending.some((other) => byPosition(other, unit) < 0);
+    const units = [...this.#all.map((one) => one.unit), ...this.#pending];
+    return units.some((other) => byPosition(other, unit) < 0);
   }
 
   wait(unit: Unit): void {

@@ -119,14 +119,14 @@ export class Settlement {
     const { creditsUsed, datasetVersion } = meta;
     const { datasetVersion: expected } = this.#options;
 
-    flight.mark(flown, { sent: true });
+    // After a dear reply nothing goes out before the books have it, nor before a reading is a
+    // fact: what went out meanwhile would be taken for a part of it.
+    const bars = isQuiet || (creditsUsed !== undefined && creditsUsed > flown.hold);
+    flight.mark(flown, { sent: true, bars });
     if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected)
       flight.stop(datasetMoved(expected, datasetVersion));
 
-    // After a dear reply nothing goes out before the books have it, nor before a reading is a
-    // fact: what went out meanwhile would be taken for a part of it.
-    const isDear = creditsUsed !== undefined && creditsUsed > flown.hold;
-    if (!isDear && !isQuiet) flight.turn(flown, "keeping");
+    if (!bars) flight.turn(flown, "keeping");
     await turn();
     await turn();
   }
