@@ -101,7 +101,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
       {now === undefined ? (
         <p class="soft">{said === "" ? "…" : ""}</p>
       ) : (
-        <QuoteFacts quote={now} goOn={(item) => void goOn(item)} />
+        <QuoteFacts quote={now} goOn={goOn} />
       )}
       <Alert text={said} />
       <DialogButtons onClose={onClose}>

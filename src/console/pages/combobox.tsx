@@ -37,12 +37,11 @@ interface Slip {
   readonly near: string | undefined;
 }
 
-const NO_SLIP: Slip = { none: undefined, near: undefined };
-
 function slipIn(chosen: readonly string[], known: readonly string[]): Slip {
   const lower = new Set(known.map((value) => value.toLowerCase()));
-  const none = chosen.find((value) => !lower.has(value.toLowerCase()));
-  return none === undefined || known.length === 0 ? NO_SLIP : { none, near: nearest(none, known) };
+  const none =
+    known.length === 0 ? undefined : chosen.find((value) => !lower.has(value.toLowerCase()));
+  return { none, near: none === undefined ? undefined : nearest(none, known) };
 }
 
 /** How a key moves among so many options: round, and -1 where there is none. */
@@ -113,7 +112,7 @@ export function Combobox({ filterKey, problem }: FieldProps) {
 
   const isShown = isOpen.value && options.length > 0;
   const isWrong = problem !== undefined;
-  const { near, none } = isWrong ? slipIn(chosen, knownValues(filterKey)) : NO_SLIP;
+  const { near, none } = slipIn(isWrong ? chosen : [], knownValues(filterKey));
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>
