@@ -140,6 +140,28 @@ const CASES: readonly CrowdCase[] = [
       run(`resume last --max-credits ${many} --overwrite`, 0, { charged: many }),
     ],
   },
+  ...Object.entries(BUYERS).map(
+    ([buyer, buys]): CrowdCase => ({
+      name: `the small last page that begins right behind a wall is refused for that, not for its size: ${buyer}`,
+      habit: WALL,
+      people: sales(264),
+      files: { "jobs.json": { jobs: { sales: JOB } } },
+      steps: [buys(264)],
+      isLong: buyer !== "search",
+    }),
+  ),
+  {
+    name: "whether it is the size or the place nobody can tell for less than a whole page: it ends and says so",
+    habit: WALL,
+    people: sales(264),
+    steps: [
+      run(`${SALES} --max-credits 264 -o o.csv`, 5, {
+        says: ["no page there that is as small as what is left to buy"],
+        charged: 250,
+      }),
+      run(/headcount (resume \S+ --max-credits 300)/, 0, { charged: 264 }),
+    ],
+  },
   {
     name: "people without an address are told by their names and departments",
     habit: { wall: 250, maxPerPage: 50, wallSays: "at most 250 rows: page x per_page" },

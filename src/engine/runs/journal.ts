@@ -96,6 +96,8 @@ export interface SettledRecord extends LogRecord {
   readonly own?: Credits | undefined;
   /** Null: the service said that there is no next page. */
   readonly next?: string | null | undefined;
+  /** It breaks off behind its rows: what leads on, if anything did, is not known. */
+  readonly cut?: boolean | undefined;
   /** Of a cursor that was too long to be kept: the run cannot go on from here. */
   readonly cursorLength?: number;
   readonly version?: string | undefined;
