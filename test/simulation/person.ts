@@ -96,6 +96,8 @@ export class Person {
   /** Whom nothing shows any more: suppressed, or forgotten. */
   readonly avoided = new Set<string>();
   readonly forgotten = new Set<string>();
+  /** The suppression list as it was last looked at. */
+  #list = "";
   /** Files that are there whole, and what they are lists of. */
   readonly lists = new Map<string, Typed>();
   files = 0;
@@ -106,6 +108,14 @@ export class Person {
   constructor(name: UserName, line: Line) {
     this.name = name;
     this.line = line;
+  }
+
+  /** Whether the suppression list is another one than when it was last looked at. */
+  listChanges(): boolean {
+    const file = this.path("state/suppression/list.ndjson");
+    const before = this.#list;
+    this.#list = existsSync(file) ? readFileSync(file, "utf8") : "";
+    return this.#list !== before;
   }
 
   path(file: string): string {

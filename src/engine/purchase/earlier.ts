@@ -445,12 +445,12 @@ export async function ownedCompanies(
   store: RunStore,
   identity: RunIdentity,
   datasetVersion: string | null,
-  { fresh, limit = Infinity }: Pick<ExportOptions, "fresh" | "limit">,
+  { limit = Infinity }: Pick<ExportOptions, "limit">,
   { now }: Pick<ExportDeps, "now">,
 ): Promise<readonly OwnedPage[]> {
   const { target } = identity;
   const replies = new Map<number, Pick<OwnedPage, "run" | "body">>();
-  if (fresh || target.kind !== "enrich") return [];
+  if (target.kind !== "enrich") return [];
 
   const wanted = new Map(target.companies.map((company, index) => [companyKey(company), index]));
   const isSame = ({ target: { kind }, dataset_version, created_at }: Plan): boolean =>

@@ -230,7 +230,7 @@ export const isPriceKnown = (target: Target, { costs }: AccountView): boolean =>
 
 type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
-const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO, floor: ZERO };
+export const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO, floor: ZERO };
 
 /**
  * Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too.
@@ -244,12 +244,7 @@ export const keepsKeys = (
  * With what pages that no reply came to may have cost,
  * where nothing promises that they come again for it.
  */
-export function spentOf(
-  run: RunReader | undefined,
-  { account, deps }: Omit<Trade, "store">,
-): Spent {
-  if (run === undefined) return NOTHING;
-
+export function spentOf(run: RunReader, { account, deps }: Omit<Trade, "store">): Spent {
   const { rows, settled } = run.state;
   const books = run.state.books.begun(account.balance);
   const { floor, price } = books;
