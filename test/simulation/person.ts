@@ -96,8 +96,7 @@ export class Person {
   /** Whom nothing shows any more: suppressed, or forgotten. */
   readonly avoided = new Set<string>();
   readonly forgotten = new Set<string>();
-  /** The suppression list as it was last looked at. */
-  #list = "";
+  #listed = 0;
   /** Files that are there whole, and what they are lists of. */
   readonly lists = new Map<string, Typed>();
   files = 0;
@@ -110,12 +109,12 @@ export class Person {
     this.line = line;
   }
 
-  /** Whether the suppression list is another one than when it was last looked at. */
-  listChanges(): boolean {
+  /** Whether the suppression list has more entries, below its head, than when it was last looked at. */
+  listGrows(): boolean {
     const file = this.path("state/suppression/list.ndjson");
-    const before = this.#list;
-    this.#list = existsSync(file) ? readFileSync(file, "utf8") : "";
-    return this.#list !== before;
+    const before = this.#listed;
+    this.#listed = existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 2 : 0;
+    return this.#listed > before;
   }
 
   path(file: string): string {

@@ -186,7 +186,7 @@ export async function resume(
 }
 
 /** What {@link resume} would cost, by free calls alone: nothing is written. @throws CliError */
-export async function quoteRest(
+export async function priceRest(
   id: string,
   terms: Omit<Order, "target">,
   world: World,

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { setFlagsFromString } from "node:v8";
-import { buy as buyOrder, quote, quoteRest, resume } from "../../app/buy/buy.ts";
+import { buy as buyOrder, priceRest, quote, resume } from "../../app/buy/buy.ts";
 import { type Events, worldOf } from "../../app/buy/order.ts";
 import type { Session } from "../../app/session.ts";
 import { formName } from "../../engine/output/formats.ts";
@@ -48,7 +48,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
         const quoted =
           run === undefined
             ? await quote(order, world, events)
-            : { quote: await quoteRest(run, order, world, events), order };
+            : { quote: await priceRest(run, order, world, events), order };
         const { target } = order.accounts === undefined ? order : quoted.order;
         if (printer.json) printer.document<"search">(quoteJson(quoted.quote, target));
         else await printer.card(quoteEntries(quoted.quote, target, true), 2);

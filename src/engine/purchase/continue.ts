@@ -30,7 +30,7 @@ export async function agreeToRest(
   isNamed: boolean,
 ): Promise<[Quote, Trade] | undefined> {
   try {
-    const bounded = { ...trade, options: { ...trade.options, ...boundsOf(run, trade, isNamed) } };
+    const bounded = boundedBy(run, trade, isNamed);
     await takeEarlier(run, trade, bounded);
 
     const overwrite = await mayReplace(run, trade);
@@ -43,14 +43,16 @@ export async function agreeToRest(
 }
 
 /** What was agreed to for the run, where it is asked for by its id and nothing else is said. */
-function boundsOf({ state }: RunReader, { options }: Trade, isNamed: boolean) {
+function boundedBy({ state }: RunReader, trade: Trade, isNamed: boolean): Trade {
+  const { options } = trade;
   const before = isNamed ? state.session : undefined;
-  return {
+  const bounds = {
     limit: options.limit ?? before?.limit ?? undefined,
     maxCredits: options.maxCredits ?? before?.maxCredits ?? undefined,
     // All of it was paid for, whoever was owned: so it goes on.
     fresh: before?.again === true,
   };
+  return { ...trade, options: { ...options, ...bounds } };
 }
 
 /** What other runs hold of the rest is taken from there. */
@@ -71,7 +73,7 @@ export async function quoteRest(
   trade: Trade,
   isNamed: boolean,
 ): Promise<Quote | undefined> {
-  const bounded = { ...trade, options: { ...trade.options, ...boundsOf(run, trade, isNamed) } };
+  const bounded = boundedBy(run, trade, isNamed);
   return await pricedRest(run, bounded, isNamed, (await heldElsewhere(run, bounded)).rows);
 }
 
@@ -101,7 +103,8 @@ async function pricedRest(
   return seen;
 }
 
-function quoteOfRest(run: RunReader, trade: Trade, held = 0): Quote {
+/** @param held rows that are taken from other runs */
+export function quoteOfRest(run: RunReader, trade: Trade, held = 0): Quote {
   const { plan, offer } = run;
   const before = spentOf(run, trade);
   const spent = { ...before, rows: before.rows + held };

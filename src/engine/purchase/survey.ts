@@ -87,41 +87,37 @@ const shareOf = (
   owned: pages.reduce((sum, { rows }) => sum + rows, 0),
   exact: true,
   calls: 0,
-  estimate: undefined,
-  durationMs: undefined,
 });
 
-/** @param held rows that earlier runs hold: those are not paid for */
-function quoteBehind(
-  { base, offer, share, sample }: Looked,
-  held: number,
-  maxCredits = base.options.maxCredits,
-): Quote {
-  const { target, options } = base;
-  const there = isNarrowed(target) ? { matches: mostRows(share) } : offer;
+/** What is bought behind what earlier runs hold: all that is lacking, or new people alone. */
+async function behindEarlier({ base, offer, share, sample, companies }: Looked) {
+  const { target } = base;
   const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
   const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
-  const trade = { ...base, options: { ...options, maxCredits } };
-  return quoteFor(target, there, trade, {
-    spent: { ...NOTHING, rows: held },
-    parts: of && { counts: offer.counts ?? [], of },
-    pieces: isNarrowed(target) ? share?.estimate?.parts : undefined,
-    drawn: drawnOf(sample ?? {}),
-  });
-}
+  const isNarrow = isNarrowed(target);
+  /** @param rows that earlier runs hold: those are not paid for */
+  const quoteBehind = (rows: number, maxCredits = base.options.maxCredits): Quote =>
+    quoteFor(
+      target,
+      isNarrow ? { matches: mostRows(share) } : offer,
+      { ...base, options: { ...base.options, maxCredits } },
+      {
+        spent: { ...NOTHING, rows },
+        parts: of && { counts: offer.counts ?? [], of },
+        pieces: isNarrow ? share?.estimate?.parts : undefined,
+        drawn: drawnOf(sample ?? {}),
+      },
+    );
 
-/** What is bought behind what earlier runs hold: all that is lacking, or new people alone. */
-async function behindEarlier(looked: Looked) {
-  const { base, offer, share, sample, companies } = looked;
   const held = companies.length;
-  const anew = quoteBehind(looked, held);
+  const anew = quoteBehind(held);
   const all = anew.rowsUncapped ?? anew.rows;
   if (all <= held) return { inquiry: base, best: anew };
 
   const earlier = await earlierRun(base, offer.datasetVersion, { ...anew, share }, sample);
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
-  const best = rows === held ? anew : quoteBehind(looked, rows, isCapped ? ZERO : undefined);
+  const best = rows === held ? anew : quoteBehind(rows, isCapped ? ZERO : undefined);
 
   // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
   const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
