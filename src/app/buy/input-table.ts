@@ -4,7 +4,7 @@ import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import type { Keep } from "../../engine/runs/plan.ts";
 import type { Networks } from "../../shared/contract/naming/address.ts";
 import { canonicalDomain } from "../../shared/contract/naming/address.ts";
-import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
+import { companyKey, isCompany, read } from "../../shared/contract/naming/read.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { columnsFor, plainName } from "../../shared/tables/headings.ts";
@@ -44,17 +44,29 @@ function requireNoClash(columns: readonly string[], prefix: string, name: string
   }
 }
 
-const namesNobody = (name: string, leftOut: number): CliError =>
-  leftOut > 0
-    ? usageError(
-        `${name} names no company but such as are on the suppression list; nothing was spent`,
-        "headcount suppress remove takes one off the list",
-        "suppressed",
-      )
-    : usageError(
-        `no row of ${name} names a company`,
-        "choose another column with --column NAME, or --by name where it names them by name",
-      );
+const onlySuppressed = (name: string): CliError =>
+  usageError(
+    `${name} names no company but such as are on the suppression list; nothing was spent`,
+    "headcount suppress remove takes one off the list",
+    "suppressed",
+  );
+
+/** @param places of the columns that were read */
+function namesNobody(
+  name: string,
+  { columns, rows }: InputTable,
+  places: readonly number[],
+  whys: readonly string[],
+): CliError {
+  const by = places.map((place) => echo(columns[place] ?? "")).join(", ");
+  const why = whys.find((each) => each !== "empty") ?? "empty";
+  const others = columns.map((column, place) => (places.includes(place) ? undefined : column));
+  return usageError(
+    `no row of ${name} names a company by ${by}: ${why}`,
+    columnHint(others, rows) ??
+      "choose another column with --column NAME, or --by name where it names them by name",
+  );
+}
 
 /** The rows of a table, each with the company that it names: one that several name is one. */
 function joinedBy(
@@ -117,7 +129,11 @@ export async function readKept(
   const learned = await networksFor(cells, learn);
   const names = await companiesOf(cells, { by, agree, learned });
   const { companies, leftOut, rows } = joinedBy(names, table, isLeftOut);
-  if (companies.length === 0) throw namesNobody(name, leftOut);
+  if (companies.length === 0 && leftOut > 0) throw onlySuppressed(name);
+  if (companies.length === 0) {
+    const whys = rows.map(({ why }) => why);
+    throw namesNobody(name, table, places, whys);
+  }
 
   const { text, columns, json } = table;
   const sha256 = createHash("sha256").update(text).digest("hex");
@@ -169,7 +185,7 @@ export function companyColumns(
 
   throw usageError(
     `${name} has no column "${echo(column)}"; its columns: ${columns.map(echo).join(", ")}`,
-    columnHint(columns, rows),
+    columnHint(columns, rows) ?? CHOOSE,
   );
 }
 
@@ -180,20 +196,25 @@ function noColumn({ columns, rows }: InputTable, name: string): CliError {
     : ["no column that names a company", "its columns"];
   return usageError(
     `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
-    isData ? "add a first line such as id,website" : columnHint(columns, rows),
+    isData ? "add a first line such as id,website" : (columnHint(columns, rows) ?? CHOOSE),
   );
 }
 
-/** Names the column whose cells are domains. */
-function columnHint(columns: readonly string[], rows: readonly TableRow[]): string {
+const CHOOSE = "choose one with --column NAME";
+
+/** Names the column whose cells are sites or profiles; undefined where none has many of them. */
+function columnHint(
+  columns: readonly (string | undefined)[],
+  rows: readonly TableRow[],
+): string | undefined {
   const first = rows.slice(0, LOOKED_AT);
-  const counts = columns.map(
-    (_, place) =>
-      first.filter(({ cells }) => canonicalDomain(cells[place]?.trim() ?? "") !== undefined).length,
+  const isSite = (cell = ""): boolean => /^(domain|company)$/.test(read(cell).is);
+  const counts = columns.map((column, place) =>
+    column === undefined ? 0 : first.filter(({ cells }) => isSite(cells[place])).length,
   );
-  const most = Math.max(0, ...counts);
+  const most = Math.max(1, ...counts);
   const column = columns[counts.indexOf(most)];
   return column === undefined || most * 2 < Math.min(first.length, 2)
-    ? "choose one with --column NAME"
-    : `--column ${shellWord(column)}: its cells are domains`;
+    ? undefined
+    : `--column ${shellWord(column)}: its cells are domains or profiles`;
 }
