@@ -51,20 +51,22 @@ const onlySuppressed = (name: string): CliError =>
     "suppressed",
   );
 
-/** @param places of the columns that were read */
-function namesNobody(
+/**
+ * Says by which columns it was read, and why its first row that says anything names no company.
+ * @param names what its rows name by the columns at `places`
+ */
+export function namesNobody(
   name: string,
-  { columns, rows }: InputTable,
+  { columns, isList, rows }: InputTable,
   places: readonly number[],
-  whys: readonly string[],
+  names: Awaited<ReturnType<typeof companiesOf>>,
 ): CliError {
-  const by = places.map((place) => echo(columns[place] ?? "")).join(", ");
-  const why = whys.find((each) => each !== "empty") ?? "empty";
-  const others = columns.map((column, place) => (places.includes(place) ? undefined : column));
+  const by = isList ? "" : ` by ${places.map((place) => echo(columns[place] ?? "")).join(", ")}`;
+  const whys = names.map((each) => (isCompany(each) ? "empty" : each.why));
+  const others = columns.map((column, place) => (places.includes(place) ? "" : column));
   return usageError(
-    `no row of ${name} names a company by ${by}: ${why}`,
-    columnHint(others, rows) ??
-      "choose another column with --column NAME, or --by name where it names them by name",
+    `no row of ${name} names a company${by}: ${whys.find((why) => why !== "empty") ?? "empty"}`,
+    columnHint(others, rows) ?? `--by name looks names up${isList ? "" : `; or ${CHOOSE}`}`,
   );
 }
 
@@ -130,10 +132,7 @@ export async function readKept(
   const names = await companiesOf(cells, { by, agree, learned });
   const { companies, leftOut, rows } = joinedBy(names, table, isLeftOut);
   if (companies.length === 0 && leftOut > 0) throw onlySuppressed(name);
-  if (companies.length === 0) {
-    const whys = rows.map(({ why }) => why);
-    throw namesNobody(name, table, places, whys);
-  }
+  if (companies.length === 0) throw namesNobody(name, table, places, names);
 
   const { text, columns, json } = table;
   const sha256 = createHash("sha256").update(text).digest("hex");
@@ -203,18 +202,13 @@ function noColumn({ columns, rows }: InputTable, name: string): CliError {
 const CHOOSE = "choose one with --column NAME";
 
 /** Names the column whose cells are sites or profiles; undefined where none has many of them. */
-function columnHint(
-  columns: readonly (string | undefined)[],
-  rows: readonly TableRow[],
-): string | undefined {
+function columnHint(columns: readonly string[], rows: readonly TableRow[]): string | undefined {
   const first = rows.slice(0, LOOKED_AT);
   const isSite = (cell = ""): boolean => /^(domain|company)$/.test(read(cell).is);
   const counts = columns.map((column, place) =>
-    column === undefined ? 0 : first.filter(({ cells }) => isSite(cells[place])).length,
+    column === "" ? 0 : first.filter(({ cells }) => isSite(cells[place])).length,
   );
   const most = Math.max(1, ...counts);
   const column = columns[counts.indexOf(most)];
-  return column === undefined || most * 2 < Math.min(first.length, 2)
-    ? undefined
-    : `--column ${shellWord(column)}: its cells are domains or profiles`;
+  return column && `--column ${shellWord(column)}: its cells are domains or profiles`;
 }
