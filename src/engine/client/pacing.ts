@@ -23,9 +23,19 @@ interface Bucket {
 interface Shared {
   minute?: Bucket;
   day?: Bucket;
+  /** Calls by the seconds that they go out in, where it is declared how many a minute has. */
+  calls?: Counted[];
 }
 
+type Counted = [second: number, calls: number];
+
 const MINUTE = 60_000;
+/** Whole seconds that no minute reaches beyond, however it lies. */
+const MINUTE_SECONDS = 61;
+/** What is reserved further ahead is of a clock that was set back. */
+const MOST_AHEAD_SECONDS = 3_600;
+/** A turn that no call made use of by then is none any more. */
+const TURN_MS = 1_000;
 /**
  * Above this share of the limit calls go as they come; below
  * it the rest is spread over what is left of the window.
@@ -53,14 +63,68 @@ export class Pacer {
   #leasedUntil = 0;
   #writtenAt = Number.NEGATIVE_INFINITY;
   #minuteLimit: number | undefined;
+  #declared: number | undefined;
+  /** When turns are due that a call has still to make use of. */
+  #turns: number[] = [];
 
   constructor({ now, stateDir, baseUrl, apiKey }: PacerOptions) {
     this.#now = now;
     this.#file = stateDir === undefined ? undefined : sharedFile(stateDir, baseUrl, apiKey);
   }
 
-  /** Takes one call out of the shared bucket. @returns milliseconds to wait before it */
+  /** No minute has more calls than that, from the first one on, whatever replies tell. */
+  declare(perMinute: number | undefined): void {
+    this.#declared = perMinute;
+  }
+
+  get isDeclared(): boolean {
+    return this.#declared !== undefined;
+  }
+
+  /** Takes one call out of what all share. @returns milliseconds to wait before it */
   take(): number {
+    // Where a limit is declared each request takes its own.
+    return this.isDeclared ? 0 : this.#takeTold();
+  }
+
+  /** For a request to come, as {@link take} does where nothing is declared. */
+  takeAhead(): number {
+    const waitMs = Math.max(this.#takeDeclared(this.#declared), this.#takeTold());
+    this.#turns.push(this.#now() + waitMs);
+    return waitMs;
+  }
+
+  /** For one request: by a turn that was taken for it, else by one of its own. */
+  takeRequest(): number {
+    const at = this.#now();
+    this.#turns = this.#turns.filter((due) => due > at - TURN_MS);
+    if (this.#turns.length === 0) this.takeAhead();
+    return Math.max(0, (this.#turns.shift() ?? at) - at);
+  }
+
+  #takeDeclared(most: number | undefined): number {
+    if (most === undefined) return 0;
+    const at = this.#now();
+    let second = Math.floor(at / 1_000);
+    this.#update((shared) => {
+      const { calls = [] } = shared;
+      const known = calls.filter(([when]) => when < second + MOST_AHEAD_SECONDS);
+      second = Math.max(second, known.at(-1)?.[0] ?? 0);
+      const first = (): number => known[0]?.[0] ?? Number.POSITIVE_INFINITY;
+      while (first() <= second - MINUTE_SECONDS) known.shift();
+      while (known.reduce((sum, [, made]) => sum + made, 0) >= most)
+        second = Math.max(second, (known.shift()?.[0] ?? 0) + MINUTE_SECONDS);
+
+      const last = known.at(-1);
+      if (last?.[0] === second) last[1]++;
+      else known.push([second, 1]);
+      shared.calls = known;
+    });
+
+    return Math.max(0, second * 1_000 - at);
+  }
+
+  #takeTold(): number {
     const at = this.#now();
     if (this.#lease > 0 && at < this.#leasedUntil) {
       this.#lease--;
@@ -238,12 +302,12 @@ const PATIENCE_MS = 200;
 
 function readShared(path: string): Shared | undefined {
   try {
-    const { minute, day } = JSON.parse(readFileSync(path, "utf8")) as Shared;
+    const { minute, day, calls = [] } = JSON.parse(readFileSync(path, "utf8")) as Shared;
     const whole = (bucket: Bucket | undefined): boolean =>
       bucket === undefined ||
       [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    return whole(minute) && whole(day)
-      ? { ...(minute && { minute }), ...(day && { day }) }
+    return whole(minute) && whole(day) && calls.flat().every(Number.isFinite)
+      ? { ...(minute && { minute }), ...(day && { day }), ...(calls.length > 0 && { calls }) }
       : undefined;
   } catch {
     return undefined;

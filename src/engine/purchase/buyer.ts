@@ -141,6 +141,7 @@ export class Buyer {
 
       const committing = this.#buffer.commitAll();
       await this.#feed().catch((error: unknown) => flight.stop(error));
+      this.#attempts.turns.end();
       await this.#dropReady();
       while (!flight.isEmpty) await flight.change();
       this.#buffer.finish();
@@ -274,8 +275,9 @@ export class Buyer {
    * @returns why no more
    */
   async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
-    const { concurrency } = this.#options;
-    while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
+    const { concurrency, pacer } = this.#options;
+    const isAhead = this.#settlement.hasLooked && !pacer.isDeclared;
+    while (this.#ready.length < (isAhead ? concurrency : 1)) {
       const resumed = this.#flight.nextWaiting();
       if (resumed !== undefined) {
         await this.#resume(resumed);
@@ -285,6 +287,8 @@ export class Buyer {
       await this.#requirePrice();
       let next = this.#next();
       if (typeof next !== "string") {
+        // No turn is taken for a page that would wait for others then.
+        if (pacer.isDeclared && !(this.#hasFreeSlot() && this.#attempts.turns.has())) return "wait";
         await this.#requireDisk(next.perPage);
         // That it fits the cap and that it is held for are one step: nothing takes it between.
         next = this.#next();
