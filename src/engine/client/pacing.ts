@@ -23,17 +23,15 @@ interface Bucket {
 interface Shared {
   minute?: Bucket;
   day?: Bucket;
-  /** Calls by the seconds that they go out in, where it is declared how many a minute has. */
-  calls?: Counted[];
+  /** When the last calls go out, where it is declared how many a minute has. */
+  calls?: readonly number[];
 }
 
-type Counted = [second: number, calls: number];
-
 const MINUTE = 60_000;
-/** Whole seconds that no minute reaches beyond, however it lies. */
-const MINUTE_SECONDS = 61;
-/** What is reserved further ahead is of a clock that was set back. */
-const MOST_AHEAD_SECONDS = 3_600;
+/** Of more a minute it is a part of the minute that is looked at. */
+const MOST_KEPT = 1_000;
+/** What is to go out so much later is of a clock that was set back. */
+const MOST_AHEAD_MS = 60 * MINUTE;
 /** A turn that no call made use of by then is none any more. */
 const TURN_MS = 1_000;
 /**
@@ -105,23 +103,16 @@ export class Pacer {
   #takeDeclared(most: number | undefined): number {
     if (most === undefined) return 0;
     const at = this.#now();
-    let second = Math.floor(at / 1_000);
+    const kept = Math.min(most, MOST_KEPT);
+    const lastsMs = (MINUTE * kept) / most + TURN_MS;
+    let due = at;
     this.#update((shared) => {
-      const { calls = [] } = shared;
-      const known = calls.filter(([when]) => when < second + MOST_AHEAD_SECONDS);
-      second = Math.max(second, known.at(-1)?.[0] ?? 0);
-      const first = (): number => known[0]?.[0] ?? Number.POSITIVE_INFINITY;
-      while (first() <= second - MINUTE_SECONDS) known.shift();
-      while (known.reduce((sum, [, made]) => sum + made, 0) >= most)
-        second = Math.max(second, (known.shift()?.[0] ?? 0) + MINUTE_SECONDS);
-
-      const last = known.at(-1);
-      if (last?.[0] === second) last[1]++;
-      else known.push([second, 1]);
-      shared.calls = known;
+      const known = (shared.calls ?? []).filter((when) => when < at + MOST_AHEAD_MS);
+      due = Math.max(at, known.at(-1) ?? 0, (known.at(-kept) ?? -lastsMs) + lastsMs);
+      shared.calls = [...known, due].slice(-kept);
     });
 
-    return Math.max(0, second * 1_000 - at);
+    return due - at;
   }
 
   #takeTold(): number {
@@ -306,7 +297,7 @@ function readShared(path: string): Shared | undefined {
     const whole = (bucket: Bucket | undefined): boolean =>
       bucket === undefined ||
       [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    return whole(minute) && whole(day) && calls.flat().every(Number.isFinite)
+    return whole(minute) && whole(day) && calls.every(Number.isFinite)
       ? { ...(minute && { minute }), ...(day && { day }), ...(calls.length > 0 && { calls }) }
       : undefined;
   } catch {

@@ -204,6 +204,7 @@ const HOLES: Readonly<Record<string, readonly string[]>> = {
 function rulesOf(file: DialectFile): Rule[] {
   const { calls, filters, headers, means, or, record, together = [] } = file;
   const company = calls.company?.record ?? {};
+
   return [
     ...Object.keys(filters).flatMap((key) => within(["filters", key], ofFilter(file, key))),
     ...together.flatMap((_, index) => within(["together", index], ofTogether(file, index))),
@@ -303,6 +304,7 @@ function ofValued(
 ): Rule[] {
   const ofPart = (name: string, template: unknown, holes: readonly string[]): Rule[] =>
     template === undefined ? [] : within([name], asks(template, holes, [holes]));
+
   return [
     [
       (one === undefined) === (any === undefined),
@@ -324,6 +326,7 @@ function asks(
 ): Rule[] {
   const holes = holesIn(template);
   const there = known.join(", ") || "nothing";
+
   return [
     ...holes.map(
       ({ name, path }): Rule => [
@@ -350,6 +353,7 @@ function ofHeaders(headers: Readonly<Record<string, string>>): Rule[] {
   const all = Object.entries(headers);
   const isSent = ([name, value]: readonly string[]): boolean =>
     TOKEN.test(name ?? "") && !OF_THE_WIRE.test(name ?? "") && /^[\x20-\x7e]*$/.test(value ?? "");
+
   return [
     ...all.flatMap(([name, value], index): Rule[] => [
       [
@@ -373,6 +377,7 @@ function ofWords({ calls, filters, record, together = [], words = {} }: DialectF
   const named = [...Object.values(filters), ...together, ...from].flatMap((each) =>
     typeof each === "string" ? [] : [each.words, "as" in each ? each.as : undefined],
   );
+
   return Object.entries(words).flatMap(([name, table]): Rule[] => [
     [
       !named.some((each) => each === name || each?.includes(`:${name}}`)),
@@ -397,6 +402,7 @@ function ofMeaning(means: DialectFile["means"], index: number): Rule[] {
     const isAny = each.text === undefined && each.at === undefined;
     return (isSame || isAny) && all(status).every((one) => all(each.status).includes(one));
   });
+
   return [
     [
       (status ?? text ?? at) === undefined,
@@ -511,6 +517,7 @@ function ofCounting(file: DialectFile): Rule[] {
   if (counting?.call !== file.calls.search) return [];
   const { pages, reply } = counting.call;
   const [least = 1, most = 1] = pages?.size ?? [];
+
   return [
     [
       reply?.total === undefined,
