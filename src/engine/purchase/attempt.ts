@@ -49,6 +49,8 @@ export class Attempts {
   resizedBefore = 0;
   #lowered = false;
   #lowering = 0;
+  /** Pages that wait for their turn, or for their next try: nothing of them is under way. */
+  pausing = 0;
 
   constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
@@ -224,6 +226,7 @@ export class Attempts {
   async #pause(ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
     const { now, sleep, onWait } = this.#options;
     onWait({ reason, until: now() + ms, why });
+    this.pausing++;
 
     try {
       await sleep(ms, this.#parts.flight.halt);
@@ -232,6 +235,7 @@ export class Attempts {
       if (this.#parts.flight.stopped) return false;
       throw error;
     } finally {
+      this.pausing--;
       onWait(undefined);
     }
   }

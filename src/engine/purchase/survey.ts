@@ -29,11 +29,9 @@ export interface Survey {
   readonly offer: Offer;
   readonly quote: Quote;
   readonly sample: Drawn | undefined;
-  /** What earlier runs paid for, and what it is part of. */
-  readonly owned: {
-    readonly pages: () => Iterable<OwnedPage> | AsyncIterable<OwnedPage>;
-    readonly reuse?: Reuse | undefined;
-  };
+  /** What earlier runs paid for: companies, or what it is part of. */
+  readonly companies: readonly OwnedPage[];
+  readonly reuse: Reuse | undefined;
 }
 
 export async function survey(base: Inquiry): Promise<Survey> {
@@ -53,13 +51,7 @@ export async function survey(base: Inquiry): Promise<Survey> {
   };
 
   await checkRoom(base.options, quote.written);
-  return {
-    inquiry,
-    offer,
-    quote,
-    sample,
-    owned: { pages: reuse?.pages ?? (() => companies), reuse },
-  };
+  return { inquiry, offer, quote, sample, companies, reuse };
 }
 
 /** What a quote is made of: looked at, with nothing decided. */
@@ -189,9 +181,9 @@ const mostOf = ({ matches }: Offer): number => matches ?? Infinity;
  * @returns with the quote that its parts make
  */
 export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }> {
-  const { inquiry, quote, offer, sample, owned } = survey;
+  const { inquiry, quote, offer, sample, companies, reuse } = survey;
   const { target, options, deps, store } = inquiry;
-  const parts = owned.reuse?.division ?? sample ?? (await partsToBuy(target, offer, quote, deps));
+  const parts = reuse?.division ?? sample ?? (await partsToBuy(target, offer, quote, deps));
   const division = {
     matches: isNarrowed(target) ? mostRows(quote.share) : offer.matches,
     ...parts,
@@ -200,7 +192,7 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
 
   if (options.join !== undefined) await run.keepInput(options.join.text);
-  await takeOver(run, owned.pages(), deps.now);
+  await takeOver(run, reuse?.pages() ?? companies, deps.now);
   if (!isNarrowed(target)) return { run, quote };
 
   return { run, quote: { ...quoteFor(target, division, inquiry), share: quote.share } };
