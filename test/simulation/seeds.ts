@@ -222,4 +222,21 @@ export const SEEDS: readonly Named[] = [
       { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
     ),
   },
+  {
+    name: "whole beside the owned (seed 9105)",
+    found: "the model did not count those who were owned before in a file that is whole",
+    story: story(
+      [
+        run(
+          { ada: search({ segment: 2, perPage: 25, cap: 3, limit: 3 }) },
+          { disk: { at: 27, code: "ENOSPC", once: false } },
+        ),
+        run(
+          { ada: search({ segment: null, perPage: 4, cap: 16 }) },
+          { disk: { at: 82, code: "ENOSPC", once: false } },
+        ),
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
 ];
