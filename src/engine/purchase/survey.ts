@@ -65,21 +65,19 @@ async function lookAround(base: Inquiry) {
 
   const owned = await ownedCompanies(store, identity, offer.datasetVersion, options, deps);
   // Whom nobody has to look up again, and who is all the same.
-  const share = options.fresh && target.kind === "enrich" ? shareOf(target, owned) : looked;
+  const share: OwnedShare | undefined =
+    options.fresh && target.kind === "enrich"
+      ? {
+          total: target.companies.length,
+          owned: owned.reduce((sum, { rows }) => sum + rows, 0),
+          exact: true,
+          calls: 0,
+        }
+      : looked;
   const companies = options.fresh ? [] : owned;
   const sample = await drawnSample(base, offer);
   return { base, offer, share, companies, sample };
 }
-
-const shareOf = (
-  { companies: { length: total } }: Target & { readonly kind: "enrich" },
-  pages: readonly OwnedPage[],
-): OwnedShare => ({
-  total,
-  owned: pages.reduce((sum, { rows }) => sum + rows, 0),
-  exact: true,
-  calls: 0,
-});
 
 /** What is bought behind what earlier runs hold: all that is lacking, or new people alone. */
 async function behindEarlier({ base, offer, share, sample, companies }: Looked) {
