@@ -132,7 +132,8 @@ async function watch(
     warning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),
 
     start: ({ kept: startedWith, rows, cap }) => {
-      growYoung(1);
+      // Of a vendor's rows each is made an object, which lives as long as its page.
+      if (session.client.dialect.vendor === undefined) growYoung(1);
       plan = { rows, cap: formatCreditsGrouped(cap) };
 
       const { noteStyle: style, unicode } = printer;

@@ -1,6 +1,7 @@
 // Tested by test/scene/errors.test.ts.
 import { credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
+import { PageTurns } from "../client/declared-limit.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, smallerSize, USUAL_BOUNDS } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
@@ -41,6 +42,8 @@ export interface AttemptParts
 export class Attempts {
   readonly #options: AttemptOptions;
   readonly #parts: AttemptParts;
+  /** Where a limit is declared a page has its turn before it is asked for. */
+  readonly turns: PageTurns;
   wall: Wall | undefined;
   /** Pages that were refused behind others, and are asked for once more. */
   readonly #refusedBehind = new Set<number>();
@@ -55,6 +58,7 @@ export class Attempts {
   constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
     this.#parts = parts;
+    this.turns = new PageTurns(options, parts.flight);
   }
 
   get isLowering(): boolean {
