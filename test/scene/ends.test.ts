@@ -282,6 +282,17 @@ tryCases([
       }),
     ],
   },
+  {
+    name: "the room for an answer without rows was not spent: so many credits are paid now",
+    habit: { people: 20, faultCosts: 20, mishap: at(1, "451-charged") },
+    steps: [
+      run(`${SEARCH} --max-credits 60`, ANY, { charged: 20 }),
+      run("resume last --yes --overwrite", 0, {
+        charged: 40,
+        says: [/for 40 credits \(20 of them now\)/],
+      }),
+    ],
+  },
   ...LEFT.map(([change, first, cap, more, whole]): Case => {
     const paging = "paging" in change ? ` --paging ${change.paging}` : "";
     const buy = (most: number): string =>
