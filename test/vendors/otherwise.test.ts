@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -23,6 +24,8 @@ interface Odd {
   readonly leads?: (at: number) => string;
   /** So many paid calls are answered, and each after them is refused. */
   readonly answers?: number;
+  /** What each row costs from the one on that has this number; nobody but the account tells it. */
+  readonly dearer?: { readonly from: number; readonly each: number };
   /** How its text is spelled. */
   readonly spelled?: (text: string) => string;
 }
@@ -105,8 +108,10 @@ async function userOf(file: object, odd: Odd = {}) {
     if (path === "/count" || path === "/ids") book.charged += odd.toll ?? 0;
     const left = 100 - book.charged - (path === "/count" ? (odd.toll ?? 0) : 0);
     let reply: unknown = { total, cost: odd.toll, left };
+    if (path === "/me") reply = { left: 100 - book.charged };
     if (path === "/find") {
-      book.charged += some.length;
+      const { from = Infinity, each = 1 } = odd.dearer ?? {};
+      for (const row of some) book.charged += PEOPLE.indexOf(row) >= from ? each : 1;
       const rows = odd.rows?.(some) ?? { rows: some };
       reply = { ...rows, total, next, cost: some.length, left: 100 - book.charged };
     } else if (path === "/ids") {
@@ -355,14 +360,41 @@ test.each<[string, (at: number) => string, number]>([
   expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
 });
 
-test.each([1, 2, 10])("a first page that leads back under a new name is seen at once, in pages of %i", async (size) => {
-  const pages = { by: "cursor", size: [1, size] };
-  const file = { ...FILE, calls: { ...FILE.calls, search: { ...FILE.calls.search, pages } } };
-  let names = 0;
-  const { run, book, spend } = await userOf(file, { leads: () => `0/${(names += 1)}` });
+test.each([1, 2, 10])(
+  "a first page that leads back under a new name is seen at once, in pages of %i",
+  async (size) => {
+    const pages = { by: "cursor", size: [1, size] };
+    const file = { ...FILE, calls: { ...FILE.calls, search: { ...FILE.calls.search, pages } } };
+    const { run, book, spend } = await userOf(file, { leads: () => `0/${randomUUID()}` });
+    const ran = await run(BUY);
+    expect(ran.code, ran.stderr).toBe(5);
+    expect(book.charged, ran.stderr).toBe(1 + Math.min(size, PEOPLE.length - 1));
+    expect(ran.stderr).toMatch(/gave a page twice|came twice/);
+    expect(await spend()).toMatchObject({ uncertain: 0n });
+  },
+);
+
+const { charged: __, balance: ___, ...untold } = FILE.calls.search.reply;
+const BY_ACCOUNT = {
+  ...FILE,
+  calls: {
+    ...FILE.calls,
+    search: {
+      ...FILE.calls.search,
+      reply: untold,
+      pages: { by: "cursor", size: [1, 2] },
+    },
+    account: { method: "GET", path: "/me", reply: { balance: "left" } },
+  },
+};
+
+// That others spent it nobody can exclude: so it ends as others' spending does.
+test("a price that rises later is said at the end where only the account tells it, and booked apart", async () => {
+  const { run, book, spend } = await userOf(BY_ACCOUNT, { dearer: { from: 3, each: 2 } });
   const ran = await run(BUY);
-  expect(ran.code, ran.stderr).toBe(5);
-  expect(book.charged, ran.stderr).toBe(1 + Math.min(size, PEOPLE.length - 1));
-  expect(ran.stderr).toMatch(/gave a page twice|came twice/);
-  expect(await spend()).toMatchObject({ uncertain: 0n });
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stderr).toContain("notice: 3 credits more left the balance than the answers tell");
+  expect(book.charged).toBe(9);
+  const [settled, foreign] = [millionthsOf("6"), millionthsOf("3")];
+  expect(await spend()).toMatchObject({ settled, foreign, uncertain: 0n });
 });
