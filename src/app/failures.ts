@@ -178,8 +178,8 @@ const FREE = "; nothing was charged";
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail.map(theirs);
   const { message, hint, ...own } = rowOf(error);
-  const { status, requestId, refusedSizes } = error;
-  const answer = { ...site, status, detail, requestId, refusedSizes };
+  const { status, answered = status, requestId, refusedSizes } = error;
+  const answer = { ...site, status: answered, detail, requestId, refusedSizes };
   const call = message(answer);
 
   return new CliError({

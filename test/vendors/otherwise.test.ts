@@ -26,6 +26,13 @@ interface Odd {
   readonly answers?: number;
   /** What each row costs from the one on that has this number; nobody but the account tells it. */
   readonly dearer?: { readonly from: number; readonly each: number };
+  /** What it answers to paid calls from this one on, counted from 1, so many times. */
+  readonly fails?: {
+    readonly from: number;
+    readonly times: number;
+    readonly status: number;
+    readonly text: string;
+  };
   /** How its text is spelled. */
   readonly spelled?: (text: string) => string;
 }
@@ -99,6 +106,18 @@ async function userOf(file: object, odd: Odd = {}) {
       return;
     }
 
+    const { from: failing = Infinity, times = 0, status = 500, text: why = "" } = odd.fails ?? {};
+    const paidCalls = book.calls.filter(
+      (one) => one === "/find" || one.startsWith("/read/"),
+    ).length;
+    if (isPaid && paidCalls >= failing && paidCalls < failing + times) {
+      response.writeHead(status, {
+        "content-type": why.startsWith("<") ? "text/html" : "application/json",
+      });
+      response.end(why);
+      return;
+    }
+
     const found = String(asked.country ?? "").includes("zz") ? [] : PEOPLE;
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
     const at = Number(String(asked.at ?? 0).split("/")[0]);
@@ -135,7 +154,9 @@ async function userOf(file: object, odd: Odd = {}) {
   const vendor = { url, key: "k_0123456789abcdef" } as never;
   const user = await userOfVendor(vendor, path);
   expect(user.added.code, user.added.stderr).toBe(0);
-  return { ...user, book };
+  const add = (name: string) =>
+    user.run(`connections add ${name} --dialect ${path} --base-url ${url}`);
+  return { ...user, add, book };
 }
 
 const BUY = "search -c v --country Germany -o o.ndjson --max-credits 20 --yes";
@@ -398,3 +419,60 @@ test("a price that rises later is said at the end where only the account tells i
   const [settled, foreign] = [millionthsOf("6"), millionthsOf("3")];
   expect(await spend()).toMatchObject({ settled, foreign, uncertain: 0n });
 });
+
+const HTML = "<html><title>405 Not Allowed</title></html>";
+const ONCE = { from: 1, times: 1 };
+const FROM_TWO = { from: 2, times: 99 };
+
+test.each<[string, object, NonNullable<Odd["fails"]>, number, string, number, number]>([
+  ["405", FILE, { ...ONCE, status: 405, text: HTML }, 2, "refused the request (405): <html>", 0, 0],
+  ["405", BY_IDS, { ...FROM_TWO, status: 405, text: "" }, 2, "refused the request (405): an", 2, 0],
+  ["422", FILE, { ...FROM_TWO, status: 422, text: '{"detail":[]}' }, 5, "1 row (422: {", 1, 0],
+  [
+    "301",
+    FILE,
+    { ...FROM_TWO, status: 301, text: "" },
+    5,
+    "1 row (301: an empty answer 301)",
+    1,
+    0,
+  ],
+  ["500", FILE, { ...ONCE, status: 500, text: '{"error":1}' }, 8, "service answered 500: {", 0, 1],
+  [
+    "502",
+    BY_IDS,
+    { ...FROM_TWO, status: 502, text: HTML },
+    8,
+    "service answered 502: <html>",
+    2,
+    2,
+  ],
+  // A fault that the balance shows to be free is asked again.
+  ["500", BY_ACCOUNT, { ...ONCE, status: 500, text: HTML }, 0, "Exported 6 profiles", 6, 0],
+])("an error body with %s is told with that status, and booked", async (...given) => {
+  const [, file, fails, code, says, settled, uncertain] = given;
+  const { run, book, spend } = await userOf(file, { fails });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(code);
+  expect(ran.stderr).toContain(says);
+  expect(book.charged).toBe(settled);
+  const [sure, may] = [millionthsOf(String(settled)), millionthsOf(String(uncertain))];
+  expect(await spend()).toMatchObject({ settled: sure, uncertain: may, foreign: 0n });
+});
+
+test("TRY2", async () => {
+  for (const file of [FILE, BY_IDS, BY_ACCOUNT]) {
+    const { run, book, spend, add } = await userOf(file);
+    await add("w");
+    const one = await run(BUY.replace("-c v", "-c w").replace("o.ndjson", "w.ndjson"));
+    console.error(one.code, one.stderr, book.charged);
+    const two = await run(BUY);
+    console.error(two.code, two.stderr, book.charged, await spend());
+    const both = await Promise.all([
+      run(`${BUY.replace("o.ndjson", "a.ndjson")} --again`),
+      run(`${BUY.replace("-c v", "-c w").replace("o.ndjson", "b.ndjson")} --again`),
+    ]);
+    console.error(both, book.charged, await spend());
+    console.error((await run("spend --json --by connection")).stdout);
+  }
+}, 100000);
