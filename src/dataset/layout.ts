@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { ifMissing, replaceFile } from "../shared/folder.ts";
+import { ifMissing, replaceFile, syncFolder } from "../shared/folder.ts";
 import { DatasetDamagedError } from "./damaged.ts";
-import { writeManifest } from "./manifest.ts";
+import { isAsWritten, writeManifest } from "./manifest.ts";
 
 /*
  * Layout: docs/operate/import.md. `build-*` is a version that is
@@ -97,14 +97,20 @@ export async function currentVersion(datasetDir: string) {
   return { folder, meta: await readMeta(folder) };
 }
 
+/** @throws DatasetDamagedError */
 export async function readMeta(folder: string): Promise<DatasetMeta> {
-  const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
+  const path = join(folder, FILES.meta);
+  const meta = JSON.parse(await readFile(path, "utf8")) as DatasetMeta;
   if (meta.format !== DATASET_FORMAT) {
     const what = `the dataset in ${folder} has format ${meta.format}`;
     throw new DatasetDamagedError(
       `${what}, this version reads ${DATASET_FORMAT}; import or generate it again`,
     );
   }
+  if (!(await isAsWritten(folder, FILES.meta)))
+    throw new DatasetDamagedError(
+      `${path} is not what was written; restore the folder from a backup, or import again`,
+    );
   return meta;
 }
 
@@ -114,28 +120,6 @@ export const hasDataset = async (datasetDir: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-/** Flushes a file or, where the system can, a folder's entries. */
-export async function syncPath(path: string): Promise<void> {
-  try {
-    const handle = await open(path, "r");
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    // Windows cannot flush folders, nor files opened for reading.
-    if (
-      !(
-        error instanceof Error &&
-        "code" in error &&
-        (error.code === "EPERM" || error.code === "EISDIR")
-      )
-    )
-      throw error;
-  }
-}
 
 export async function publish(
   datasetDir: string,
@@ -148,8 +132,7 @@ export async function publish(
   inUse.exec("CREATE TABLE readers (note TEXT); PRAGMA journal_mode = DELETE");
   inUse.close();
   await writeManifest(draft);
-  for (const name of await readdir(draft)) await syncPath(join(draft, name));
-  await syncPath(draft);
+  syncFolder(draft);
 
   // A sample of another format may have the same name.
   const isTaken =

@@ -26,6 +26,12 @@ export async function writeManifest(folder: string): Promise<void> {
   await writeFile(join(folder, MANIFEST_FILE), text, { flush: true });
 }
 
+/** Whether this file of a version is what was written. */
+export async function isAsWritten(folder: string, name: string): Promise<boolean> {
+  const text = await readFile(join(folder, MANIFEST_FILE), "utf8");
+  return text.includes(lineOf(await fileDigest(join(folder, name)), name));
+}
+
 /** Reads every byte of a version. @returns a sentence for each file that is hurt */
 export async function checkManifest(folder: string): Promise<string[]> {
   const problems: string[] = [];

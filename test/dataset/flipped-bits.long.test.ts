@@ -3,9 +3,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { currentVersion, FILES } from "../../src/dataset/layout.ts";
 import { placeOfBlock } from "../support/blocks.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, sleep, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
+import { seededRandom } from "../support/exactness.ts";
 
 /** A data folder with a version that is served and one that is kept. */
 async function dataFolder(): Promise<string> {
@@ -65,4 +68,23 @@ test("service verify names the file, the block and the people, and works on a co
   ]);
   expect(findings.dataset[1]).toContain("people 96 to 127 in public order");
   for (const name of await readdir(datasetDir)) await chmod(join(datasetDir, name), 0o700);
+});
+
+test("a bit that flips in what a version says of itself is told at opening: no version, date or number is wrong", async () => {
+  const datasetDir = join(await tempFolder(), "dataset");
+  await cp(await smallDatasetFolder(400, 31), datasetDir, { recursive: true });
+  const path = join((await currentVersion(datasetDir)).folder, FILES.meta);
+  const sound = await readFile(path);
+  const random = seededRandom(9_017);
+  for (let flip = 0; flip < 150; flip++) {
+    const bytes = Buffer.from(sound);
+    const at = Math.floor(random() * bytes.length);
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << Math.floor(random() * 8));
+    await writeFile(path, bytes);
+    await expect(openDataset(datasetDir), `flip ${flip}, byte ${at}`).rejects.toMatchObject({
+      name: "DatasetDamagedError",
+    });
+  }
+  await writeFile(path, sound);
+  await (await openDataset(datasetDir)).close();
 });

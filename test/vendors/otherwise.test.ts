@@ -33,6 +33,8 @@ interface Odd {
     readonly status: number;
     readonly text: string;
   };
+  /** In ms, before each answer. */
+  readonly slow?: number;
   /** How its text is spelled. */
   readonly spelled?: (text: string) => string;
 }
@@ -118,7 +120,8 @@ async function userOf(file: object, odd: Odd = {}) {
       return;
     }
 
-    const found = String(asked.country ?? "").includes("zz") ? [] : PEOPLE;
+    if (odd.slow) await new Promise((done) => setTimeout(done, odd.slow));
+    const found = JSON.stringify(asked).includes("zz") ? [] : PEOPLE;
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
     const at = Number(String(asked.at ?? 0).split("/")[0]);
     const some = found.slice(at, at + (asked.n ?? 1));
@@ -460,19 +463,26 @@ test.each<[string, object, NonNullable<Odd["fails"]>, number, string, number, nu
   expect(await spend()).toMatchObject({ settled: sure, uncertain: may, foreign: 0n });
 });
 
-test("TRY2", async () => {
-  for (const file of [FILE, BY_IDS, BY_ACCOUNT]) {
-    const { run, book, spend, add } = await userOf(file);
+test.each([
+  ["ids, and the balance beside them", BY_IDS, 2],
+  ["an account", BY_ACCOUNT, 1],
+])(
+  "two purchases at once with one key, told by %s: neither is taken for the other's price",
+  async (_, file, each) => {
+    const cities = { ...file.filters, city: { any: { city: "@values" } } };
+    const { add, book, run, spend } = await userOf({ ...file, filters: cities }, { slow: 8 });
     await add("w");
-    const one = await run(BUY.replace("-c v", "-c w").replace("o.ndjson", "w.ndjson"));
-    console.error(one.code, one.stderr, book.charged);
-    const two = await run(BUY);
-    console.error(two.code, two.stderr, book.charged, await spend());
-    const both = await Promise.all([
-      run(`${BUY.replace("o.ndjson", "a.ndjson")} --again`),
-      run(`${BUY.replace("-c v", "-c w").replace("o.ndjson", "b.ndjson")} --again`),
+    const other = BUY.replace("-c v", "-c w").replace("--country Germany", "--city Berlin");
+    const both = await Promise.all([run(BUY), run(other.replace("o.ndjson", "w.ndjson"))]);
+    for (const { code, stderr } of both) expect(code, stderr).toBe(0);
+    expect(book.charged).toBe(12 * each);
+    const settled = millionthsOf(String(book.charged));
+    expect(await spend()).toEqual({ settled, uncertain: 0n, foreign: 0n });
+
+    const { groups } = JSON.parse((await run("spend --json --by connection")).stdout);
+    expect(groups).toMatchObject([
+      { connection: "v", settled: 6 * each },
+      { connection: "w", settled: 6 * each },
     ]);
-    console.error(both, book.charged, await spend());
-    console.error((await run("spend --json --by connection")).stdout);
-  }
-}, 100000);
+  },
+);

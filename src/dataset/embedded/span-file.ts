@@ -75,6 +75,7 @@ export class SpanWriter {
     }
   }
 
+  /** On the disk when this resolves. */
   async finish(header: object): Promise<void> {
     const bytes = Buffer.from(JSON.stringify(header));
     const tail = Buffer.alloc(SPANS_TAIL);
@@ -82,6 +83,7 @@ export class SpanWriter {
     tail.writeUInt32LE(bytes.length, 4);
     tail.write(this.#magic, 8, "latin1");
     await this.write(Buffer.concat([bytes, tail]), this.#at);
+    await this.#file.sync();
     await this.#file.close();
   }
 

@@ -248,7 +248,7 @@ export class Attempts {
     const { remaining, settlement } = this.#parts;
     const { source } = this.#options;
     const { unit } = flown;
-    const { target, offset, perPage } = unit.intent;
+    const { offset, perPage } = unit.intent;
     const { status, detail } = error;
 
     if (mayBeCursor(unit, error) && (await this.#asksOnceMore(flown, error))) return true;
@@ -276,7 +276,7 @@ export class Attempts {
     if (status !== 413 && this.#isTooDeep(unit)) {
       if (await this.#asksOnceMore(flown, error)) return true;
       this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
-      remaining.cut(target, offset);
+      remaining.wallAt(unit.intent);
       await settlement.giveUp(unit, "deeper than the service goes");
       return false;
     }
@@ -313,7 +313,7 @@ export class Attempts {
   async #resized(flown: Flown, error: ServiceError): Promise<boolean> {
     const { reading, remaining, settlement } = this.#parts;
     const { unit } = flown;
-    const { perPage } = unit.intent;
+    const { offset, perPage } = unit.intent;
     const { accepted, refused } = remaining.sizes;
     const isTooSmall = [...accepted].some((size) => size > perPage);
     const smaller = isTooSmall ? undefined : smallerSize(perPage);
@@ -324,7 +324,7 @@ export class Attempts {
     }
 
     this.resizedBefore = this.#options.run.nextNumber();
-    remaining.refuse(perPage, isTooSmall ? perPage + 1 : undefined);
+    remaining.refuse(perPage, isTooSmall ? perPage + 1 : undefined, offset);
     if (smaller !== undefined) await settlement.lowerPerPage(smaller);
     else
       this.#options.onNotice?.(

@@ -261,6 +261,8 @@ export class Buyer {
       `the service goes no deeper than row ${grouped(wall.depth)} of this segment; ` +
         "what lies behind it is divided",
     );
+    // What was refused there may count as charged until the balance is read.
+    if (this.#budget.rowRoom() < 1) await this.#reading.take("room");
     // Every row of what is divided is known by then.
     if (this.#budget.rowRoom() < 1 || !(await this.#options.divide(wall))) return false;
     this.#attempts.wall = undefined;

@@ -12,11 +12,11 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../../dataset/layout.ts";
+import { FILES, markInUse, type Pointer, readPointer } from "../../dataset/layout.ts";
 import { fileDigest } from "../../dataset/manifest.ts";
 import { suppressionDir } from "../../dataset/suppression.ts";
 import { checkVersionFiles } from "../../dataset/versions.ts";
-import { ifMissing } from "../../shared/folder.ts";
+import { ifMissing, syncFolder } from "../../shared/folder.ts";
 import { noteRestored, snapshotLedger, verifySqliteFile } from "../ledger/sqlite-file.ts";
 import { datasetDir } from "./datasets.ts";
 
@@ -72,7 +72,10 @@ export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<M
     const dataset = await copyDataset(datasetDir(dir), datasetDir(draft));
     const head = await copyLedger(ledger, draft, dataset !== undefined);
     if (head === null && dataset === undefined)
-      throw new BackupError(`there is nothing to back up in ${dir}`);
+      throw new BackupError(
+        `there is nothing to back up in ${dir}` +
+          (ledger === undefined ? ": accounts in PostgreSQL are copied by pg_dump" : ""),
+      );
 
     await assertSound(draft);
 
@@ -234,7 +237,7 @@ async function inDraft<Value>(
         if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
         throw new TakenError(`${target} was made by somebody else meanwhile`);
       });
-      await syncPath(dirname(target));
+      syncFolder(dirname(target));
       await rm(join(target, LOCK), { force: true });
 
       return value;
@@ -356,7 +359,7 @@ async function hashed(folder: string, paths: readonly string[]): Promise<readonl
 
 async function syncAll(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.name.startsWith(LOCK)) await syncPath(join(entry.parentPath, entry.name));
+    if (!entry.name.startsWith(LOCK)) syncFolder(join(entry.parentPath, entry.name));
   }
-  await syncPath(folder);
+  syncFolder(folder);
 }
