@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { kill, pid } from "node:process";
 import { makeFolder } from "../../shared/folder.ts";
 import type { RateLimit } from "./errors.ts";
 import { locked } from "./lock-file.ts";
@@ -56,7 +57,7 @@ let pacers = 0;
 /** Whether the process of that name is there no more. */
 function isGone(name: string): boolean {
   try {
-    process.kill(Number.parseInt(name, 10), 0);
+    kill(Number.parseInt(name, 10), 0);
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH";
@@ -78,7 +79,7 @@ export class Pacer {
   #declared: number | undefined;
   /** When turns are due that a call has still to make use of. */
   #turns: number[] = [];
-  readonly #name = `${process.pid}/${++pacers}`;
+  readonly #name = `${pid}/${++pacers}`;
 
   constructor({ now, stateDir, baseUrl, apiKey }: PacerOptions) {
     this.#now = now;
