@@ -181,8 +181,8 @@ const FREE = "; nothing was charged";
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail.map(theirs);
   const { message, hint, ...own } = rowOf(error);
-  const { status, requestId, refusedSizes, envelope } = error;
-  const answer = { ...site, status, detail, requestId, refusedSizes, envelope };
+  const { status, answered = status, requestId, refusedSizes, envelope } = error;
+  const answer = { ...site, status: answered, detail, requestId, refusedSizes, envelope };
   const call = message(answer);
 
   return new CliError({

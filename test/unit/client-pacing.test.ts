@@ -238,3 +238,25 @@ describe("the shared file", () => {
     expect(readdirSync(join(stateDir, "pacing"))).toEqual([name]);
   });
 });
+
+describe("who else is charged", () => {
+  test("is told between two looks, of who is gone only what was", () => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    const pacer = () => new Pacer({ ...BASE, stateDir, now: clock.now });
+    const [one, other] = [pacer(), pacer()];
+    const begun = clock.now();
+    expect(one.pays(begun + MINUTE, begun)).toBe(false);
+    expect(other.pays(begun, begun)).toBe(true);
+    clock.advance(10);
+    one.pays(clock.now(), begun);
+    clock.advance(10);
+    expect(other.pays(clock.now(), clock.now())).toBe(false);
+    expect(other.pays(clock.now(), begun)).toBe(true);
+
+    const [name = ""] = readdirSync(join(stateDir, "pacing"));
+    const file = join(stateDir, "pacing", name);
+    writeFileSync(file, JSON.stringify({ payers: { "999999999/1": clock.now() + MINUTE } }));
+    expect(pacer().pays(clock.now(), begun)).toBe(false);
+  });
+});

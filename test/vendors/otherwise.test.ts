@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -23,6 +24,17 @@ interface Odd {
   readonly leads?: (at: number) => string;
   /** So many paid calls are answered, and each after them is refused. */
   readonly answers?: number;
+  /** What each row costs from the one on that has this number; nobody but the account tells it. */
+  readonly dearer?: { readonly from: number; readonly each: number };
+  /** What it answers to paid calls from this one on, counted from 1, so many times. */
+  readonly fails?: {
+    readonly from: number;
+    readonly times: number;
+    readonly status: number;
+    readonly text: string;
+  };
+  /** In ms, before each answer. */
+  readonly slow?: number;
   /** How its text is spelled. */
   readonly spelled?: (text: string) => string;
 }
@@ -96,7 +108,20 @@ async function userOf(file: object, odd: Odd = {}) {
       return;
     }
 
-    const found = String(asked.country ?? "").includes("zz") ? [] : PEOPLE;
+    const { from: failing = Infinity, times = 0, status = 500, text: why = "" } = odd.fails ?? {};
+    const paidCalls = book.calls.filter(
+      (one) => one === "/find" || one.startsWith("/read/"),
+    ).length;
+    if (isPaid && paidCalls >= failing && paidCalls < failing + times) {
+      response.writeHead(status, {
+        "content-type": why.startsWith("<") ? "text/html" : "application/json",
+      });
+      response.end(why);
+      return;
+    }
+
+    if (odd.slow) await new Promise((done) => setTimeout(done, odd.slow));
+    const found = JSON.stringify(asked).includes("zz") ? [] : PEOPLE;
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
     const at = Number(String(asked.at ?? 0).split("/")[0]);
     const some = found.slice(at, at + (asked.n ?? 1));
@@ -105,8 +130,10 @@ async function userOf(file: object, odd: Odd = {}) {
     if (path === "/count" || path === "/ids") book.charged += odd.toll ?? 0;
     const left = 100 - book.charged - (path === "/count" ? (odd.toll ?? 0) : 0);
     let reply: unknown = { total, cost: odd.toll, left };
+    if (path === "/me") reply = { left: 100 - book.charged };
     if (path === "/find") {
-      book.charged += some.length;
+      const { from = Infinity, each = 1 } = odd.dearer ?? {};
+      for (const row of some) book.charged += PEOPLE.indexOf(row) >= from ? each : 1;
       const rows = odd.rows?.(some) ?? { rows: some };
       reply = { ...rows, total, next, cost: some.length, left: 100 - book.charged };
     } else if (path === "/ids") {
@@ -130,7 +157,9 @@ async function userOf(file: object, odd: Odd = {}) {
   const vendor = { url, key: "k_0123456789abcdef" } as never;
   const user = await userOfVendor(vendor, path);
   expect(user.added.code, user.added.stderr).toBe(0);
-  return { ...user, book };
+  const add = (name: string) =>
+    user.run(`connections add ${name} --dialect ${path} --base-url ${url}`);
+  return { ...user, add, book };
 }
 
 const BUY = "search -c v --country Germany -o o.ndjson --max-credits 20 --yes";
@@ -355,14 +384,105 @@ test.each<[string, (at: number) => string, number]>([
   expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
 });
 
-test.each([1, 2, 10])("a first page that leads back under a new name is seen at once, in pages of %i", async (size) => {
-  const pages = { by: "cursor", size: [1, size] };
-  const file = { ...FILE, calls: { ...FILE.calls, search: { ...FILE.calls.search, pages } } };
-  let names = 0;
-  const { run, book, spend } = await userOf(file, { leads: () => `0/${(names += 1)}` });
+test.each([1, 2, 10])(
+  "a first page that leads back under a new name is seen at once, in pages of %i",
+  async (size) => {
+    const pages = { by: "cursor", size: [1, size] };
+    const file = { ...FILE, calls: { ...FILE.calls, search: { ...FILE.calls.search, pages } } };
+    const { run, book, spend } = await userOf(file, { leads: () => `0/${randomUUID()}` });
+    const ran = await run(BUY);
+    expect(ran.code, ran.stderr).toBe(5);
+    expect(book.charged, ran.stderr).toBe(1 + Math.min(size, PEOPLE.length - 1));
+    expect(ran.stderr).toMatch(/gave a page twice|came twice/);
+    expect(await spend()).toMatchObject({ uncertain: 0n });
+  },
+);
+
+const { charged: __, balance: ___, ...untold } = FILE.calls.search.reply;
+const BY_ACCOUNT = {
+  ...FILE,
+  calls: {
+    ...FILE.calls,
+    search: {
+      ...FILE.calls.search,
+      reply: untold,
+      pages: { by: "cursor", size: [1, 2] },
+    },
+    account: { method: "GET", path: "/me", reply: { balance: "left" } },
+  },
+};
+
+// That others spent it nobody can exclude: so it ends as others' spending does.
+test("a price that rises later is said at the end where only the account tells it, and booked apart", async () => {
+  const { run, book, spend } = await userOf(BY_ACCOUNT, { dearer: { from: 3, each: 2 } });
   const ran = await run(BUY);
-  expect(ran.code, ran.stderr).toBe(5);
-  expect(book.charged, ran.stderr).toBe(1 + Math.min(size, PEOPLE.length - 1));
-  expect(ran.stderr).toMatch(/gave a page twice|came twice/);
-  expect(await spend()).toMatchObject({ uncertain: 0n });
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stderr).toContain("notice: 3 credits more left the balance than the answers tell");
+  expect(book.charged).toBe(9);
+  const [settled, foreign] = [millionthsOf("6"), millionthsOf("3")];
+  expect(await spend()).toMatchObject({ settled, foreign, uncertain: 0n });
 });
+
+const HTML = "<html><title>405 Not Allowed</title></html>";
+const ONCE = { from: 1, times: 1 };
+const FROM_TWO = { from: 2, times: 99 };
+
+test.each<[string, object, NonNullable<Odd["fails"]>, number, string, number, number]>([
+  ["405", FILE, { ...ONCE, status: 405, text: HTML }, 2, "refused the request (405): <html>", 0, 0],
+  ["405", BY_IDS, { ...FROM_TWO, status: 405, text: "" }, 2, "refused the request (405): an", 2, 0],
+  ["422", FILE, { ...FROM_TWO, status: 422, text: '{"detail":[]}' }, 5, "1 row (422: {", 1, 0],
+  [
+    "301",
+    FILE,
+    { ...FROM_TWO, status: 301, text: "" },
+    5,
+    "1 row (301: an empty answer 301)",
+    1,
+    0,
+  ],
+  ["500", FILE, { ...ONCE, status: 500, text: '{"error":1}' }, 8, "service answered 500: {", 0, 1],
+  [
+    "502",
+    BY_IDS,
+    { ...FROM_TWO, status: 502, text: HTML },
+    8,
+    "service answered 502: <html>",
+    2,
+    2,
+  ],
+  // A fault that the balance shows to be free is asked again.
+  ["500", BY_ACCOUNT, { ...ONCE, status: 500, text: HTML }, 0, "Exported 6 profiles", 6, 0],
+])("an error body with %s is told with that status, and booked", async (...given) => {
+  const [, file, fails, code, says, settled, uncertain] = given;
+  const { run, book, spend } = await userOf(file, { fails });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(code);
+  expect(ran.stderr).toContain(says);
+  expect(book.charged).toBe(settled);
+  const [sure, may] = [millionthsOf(String(settled)), millionthsOf(String(uncertain))];
+  expect(await spend()).toMatchObject({ settled: sure, uncertain: may, foreign: 0n });
+});
+
+test.each([
+  ["ids, and the balance beside them", BY_IDS, 2],
+  ["an account", BY_ACCOUNT, 1],
+])(
+  "two purchases at once with one key, told by %s: neither is taken for the other's price",
+  async (_, file, each) => {
+    const cities = { ...file.filters, city: { any: { city: "@values" } } };
+    const { add, book, run, spend } = await userOf({ ...file, filters: cities }, { slow: 8 });
+    await add("w");
+    const other = BUY.replace("-c v", "-c w").replace("--country Germany", "--city Berlin");
+    const both = await Promise.all([run(BUY), run(other.replace("o.ndjson", "w.ndjson"))]);
+    for (const { code, stderr } of both) expect(code, stderr).toBe(0);
+    expect(book.charged).toBe(12 * each);
+    const settled = millionthsOf(String(book.charged));
+    expect(await spend()).toEqual({ settled, uncertain: 0n, foreign: 0n });
+
+    const { groups } = JSON.parse((await run("spend --json --by connection")).stdout);
+    expect(groups).toMatchObject([
+      { connection: "v", settled: 6 * each },
+      { connection: "w", settled: 6 * each },
+    ]);
+  },
+);

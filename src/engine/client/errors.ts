@@ -28,6 +28,8 @@ export interface RateLimit {
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   declare readonly status: number;
+  /** What a vendor said it with, where its file tells what that means. */
+  declare readonly answered: number | undefined;
   /** `detail` of the envelope, or the first line of whatever came instead. Untrusted text. */
   declare readonly detail: readonly string[];
   declare readonly requestId: string | undefined;
@@ -56,6 +58,7 @@ export class ServiceError extends Error {
         Pick<
           ServiceError,
           | "requestId"
+          | "answered"
           | "lostKey"
           | "retryAfterMs"
           | "rateLimit"
@@ -67,7 +70,7 @@ export class ServiceError extends Error {
         >
       >,
   ) {
-    super(`the service answered ${init.status}: ${init.detail.join("; ")}`);
+    super(`the service answered ${init.answered ?? init.status}: ${init.detail.join("; ")}`);
     Object.assign(this, init);
   }
 }

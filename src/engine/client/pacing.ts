@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { kill, pid } from "node:process";
 import { makeFolder } from "../../shared/folder.ts";
 import type { RateLimit } from "./errors.ts";
 import { locked } from "./lock-file.ts";
@@ -25,6 +26,8 @@ interface Shared {
   day?: Bucket;
   /** When the last calls go out, where it is declared how many a minute has. */
   calls?: readonly number[];
+  /** Until when calls of each who uses the key may be charged. */
+  payers?: Readonly<Record<string, number>>;
 }
 
 const MINUTE = 60_000;
@@ -49,6 +52,18 @@ const LEASE_MS = 1_000;
 /** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
 const GUARD_MS = 100;
 
+let pacers = 0;
+
+/** Whether the process of that name is there no more. */
+function isGone(name: string): boolean {
+  try {
+    kill(Number.parseInt(name, 10), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
 /**
  * All processes of this machine share it (docs/reference/contract.md, Limits). Without a file: less
  * exact.
@@ -64,6 +79,7 @@ export class Pacer {
   #declared: number | undefined;
   /** When turns are due that a call has still to make use of. */
   #turns: number[] = [];
+  readonly #name = `${pid}/${++pacers}`;
 
   constructor({ now, stateDir, baseUrl, apiKey }: PacerOptions) {
     this.#now = now;
@@ -98,6 +114,24 @@ export class Pacer {
     this.#turns = this.#turns.filter((due) => due > at - TURN_MS);
     if (this.#turns.length === 0) this.takeAhead();
     return Math.max(0, (this.#turns.shift() ?? at) - at);
+  }
+
+  /**
+   * Tells the others until when calls of this one may be charged.
+   * @returns whether calls of others may have been since then
+   */
+  pays(until: number, since: number): boolean {
+    const at = this.#now();
+    let isShared = false;
+    this.#update((shared) => {
+      const others = Object.entries(shared.payers ?? {}).filter(
+        ([name, last]) =>
+          name !== this.#name && last > at - MOST_AHEAD_MS && (last <= at || !isGone(name)),
+      );
+      isShared = others.some(([, last]) => last >= since);
+      shared.payers = { ...Object.fromEntries(others), [this.#name]: until };
+    });
+    return isShared;
   }
 
   #takeDeclared(most: number | undefined): number {
@@ -293,12 +327,18 @@ const PATIENCE_MS = 200;
 
 function readShared(path: string): Shared | undefined {
   try {
-    const { minute, day, calls = [] } = JSON.parse(readFileSync(path, "utf8")) as Shared;
+    const {
+      minute,
+      day,
+      calls = [],
+      payers = {},
+    } = JSON.parse(readFileSync(path, "utf8")) as Shared;
     const whole = (bucket: Bucket | undefined): boolean =>
       bucket === undefined ||
       [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    return whole(minute) && whole(day) && calls.every(Number.isFinite)
-      ? { ...(minute && { minute }), ...(day && { day }), ...(calls.length > 0 && { calls }) }
+    const isRead = whole(minute) && whole(day);
+    return isRead && [...calls, ...Object.values(payers)].every(Number.isFinite)
+      ? { ...(minute && { minute }), ...(day && { day }), calls, payers }
       : undefined;
   } catch {
     return undefined;

@@ -83,6 +83,9 @@ interface Rows {
   readonly spans?: readonly Span[] | undefined;
 }
 
+/** A call whose end nobody tells, as its process is gone, may be charged so long. */
+const CHARGED_MS = 300_000;
+
 /** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
 const MOST_IDS = 100;
 
@@ -132,6 +135,11 @@ export class DialectClient implements ServiceClient {
   readonly #onSeen: VendorTerms["onSeen"];
   readonly #onCharged: VendorTerms["onCharged"];
   readonly #pace: DeclaredPace | undefined;
+  /** Where the balance alone tells a charge: knows who else of this machine is charged. */
+  readonly #payer: DeclaredPace["pacer"] | undefined;
+  /** When a call was last asked for, and when that one was which told the balance. */
+  #askedAt = 0;
+  #seenAt = 0;
 
   constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
     const { copy, heeded, isProbe = false, onCharged, onSeen, pace } = terms;
@@ -139,7 +147,10 @@ export class DialectClient implements ServiceClient {
     this.#onSeen = onSeen;
     this.#onCharged = onCharged;
     pace?.pacer.declare(file.limits?.per_minute);
-    this.#pace = pace?.pacer.isDeclared ? pace : undefined;
+    this.#pace = pace;
+    const { balance, charged } = paidCall(file).reply ?? {};
+    const isByBalance = (balance ?? file.calls.account) !== undefined && charged === undefined;
+    this.#payer = isByBalance ? pace?.pacer : undefined;
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
@@ -590,6 +601,7 @@ export class DialectClient implements ServiceClient {
   #see(balance: Credits | undefined): void {
     if (balance === undefined) return;
     this.#balance = balance;
+    this.#seenAt = this.#askedAt;
     this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
   }
 
@@ -614,6 +626,8 @@ export class DialectClient implements ServiceClient {
   #fellBy(balance: Credits | undefined, calls = 1): Credits | undefined {
     if (balance === undefined || this.#balance === undefined || !this.#isAlone(calls))
       return undefined;
+    // Of what others of this machine took nobody can say which of them did.
+    if (this.#payer?.pays(this.#options.now(), this.#seenAt)) return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
   }
@@ -623,15 +637,16 @@ export class DialectClient implements ServiceClient {
    * much or more tells it. One that fell by less may be late, and proves nothing.
    */
   async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
-    const before = this.#balance;
     const { account } = this.#file.calls;
+    const [before, since] = [this.#balance, this.#seenAt];
     const isAlone = inReply === undefined && this.#isAlone() && declared > 0n;
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
     // The page is paid, and kept, whatever comes of the question.
     await this.#send(account, {}, { paid: false }).catch(() => undefined);
-    const fell = this.#balance === undefined ? 0n : before - this.#balance;
+    const isShared = this.#payer?.pays(this.#options.now(), since) === true;
+    const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
     return fell < declared ? undefined : (fell as Credits);
   }
 
@@ -696,8 +711,9 @@ export class DialectClient implements ServiceClient {
       headers: filled(call.headers ?? {}, { key: apiKey }) as Record<string, string>,
     };
 
-    if (this.#pace !== undefined) await requestTurn(this.#pace, signal);
+    if (this.#pace?.pacer.isDeclared) await requestTurn(this.#pace, signal);
     const startedAt = now();
+    this.#askedAt = startedAt;
     const said = { method: call.method, path: call.path, requestId: undefined };
     const tell = (outcome: number | string, used?: Credits): void =>
       log?.({
@@ -709,6 +725,7 @@ export class DialectClient implements ServiceClient {
     if (paid) {
       this.#flying++;
       this.#begun++;
+      this.#payer?.pays(startedAt + CHARGED_MS, startedAt);
     }
     try {
       const reply = meantBy(this.#file, await this.#calls.send(request));
@@ -723,7 +740,10 @@ export class DialectClient implements ServiceClient {
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
     } finally {
-      if (paid) this.#flying--;
+      if (paid) {
+        this.#flying--;
+        this.#payer?.pays(now(), startedAt);
+      }
     }
   }
 

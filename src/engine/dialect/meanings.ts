@@ -52,7 +52,6 @@ const STATUS: Readonly<Partial<Record<Meaning, number>>> = {
   key: 401,
   credits: 402,
   limit: 429,
-  busy: 503,
 };
 
 /** A reply that is no success, as the engine knows failures. */
@@ -65,9 +64,12 @@ export function failureIn(
   if (is === "unsure" || is === "ok")
     return new LostReplyError(`the answer ${raw.status} is not what was declared`, "UNSURE", true);
 
-  const status = STATUS[is] ?? (raw.status < 400 ? 422 : raw.status);
+  // By its meaning, whatever status the vendor says that with.
+  const isOther = is === "busy" ? raw.status < 500 : raw.status !== 400;
+  const status = STATUS[is] ?? (isOther ? (is === "busy" ? 503 : 422) : raw.status);
   return new ServiceError({
     status,
+    answered: raw.status,
     detail: [line === "" ? `an empty answer ${raw.status}` : line],
     envelope: true,
     retryAfterMs: retryAfterOf(raw.headers, now),

@@ -292,9 +292,9 @@ export class Attempts {
   /** @throws CliError where what is left to refuse is the cursor of a page */
   async #cursorRefused(unit: Unit, error: ServiceError): Promise<undefined> {
     if (!mayBeCursor(unit, error)) return;
-    const { status, detail } = error;
+    const { answered = error.status, detail } = error;
     await this.#parts.settlement.giveUp(unit, "its cursor is gone", false);
-    throw cursorGone(unit.intent.offset, `${status}: ${detail.join("; ")}`);
+    throw cursorGone(unit.intent.offset, `${answered}: ${detail.join("; ")}`);
   }
 
   /**
