@@ -201,12 +201,21 @@ describe("headcount sql", () => {
     );
   });
 
+  test("a semicolon at the end, and what is said behind it, is no second query", async () => {
+    const me = await buyer();
+    expect(
+      (await me.run(["sql", "select 'é;' as a; -- that is all; of it\n /* yes; */ ;"])).stdout,
+    ).toBe("a\né;\n");
+  });
+
   test.each([
     ["delete from person", "begins with SELECT"],
     ["attach 'x.db' as x", "begins with SELECT"],
     ["vacuum into 'x.db'", "begins with SELECT"],
     ["with x as (select 1) delete from person", "the query was refused: "],
     ["select nope from people", "no such column: nope"],
+    ["select 1 as a; delete from person", "one query at a time"],
+    ["select 'é;' as a; -- so\nselect 2 as b", "one query at a time"],
   ])("%s is refused and changes nothing", async (sql, message) => {
     const me = await buyer();
     const before = (await me.run(["owned", "--json"])).stdout;

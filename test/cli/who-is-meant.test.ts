@@ -64,6 +64,37 @@ describe("forget", () => {
     expect(JSON.parse(await ok(me, ["suppress", "list", "--json"]))).toEqual({ entries: [] });
   });
 
+  test("whoever is called almost so is named, and nobody is touched", async () => {
+    const { me, rows } = await buyer();
+    const bare = (name: string): string => name.normalize("NFD").replace(/\p{M}/gu, "");
+    const once = ({ name, first_name: first, last_name: last }: Row): boolean =>
+      [first, last].every(
+        (part) =>
+          /^\p{L}+$/u.test(part) && rows.filter((row) => row.name.includes(part)).length === 1,
+      ) && bare(name) !== name;
+    const who = rows.find(once) as Row;
+    const before = await runsOf(me);
+
+    for (const [word, ...command] of [
+      [bare(who.name), "forget", "--yes"],
+      [`${who.last_name}, ${who.first_name}`, "forget", "--yes"],
+      [`Dr. ${who.name}, MBA`, "suppress", "add"],
+      [who.last_name, "forget", "--yes"],
+      [who.first_name, "suppress", "add"],
+    ] as const) {
+      const { code, stderr } = await me.run([...command, word]);
+      expect([word, code, stderr]).toEqual([
+        word,
+        6,
+        expect.stringContaining(`called almost so: ${who.network_url}; name whoever`),
+      ]);
+    }
+
+    expect(await runsOf(me)).toEqual(before);
+    expect(JSON.parse(await ok(me, ["suppress", "list", "--json"]))).toEqual({ entries: [] });
+    await ok(me, ["forget", who.network_url, "--yes"]);
+  });
+
   test("a run goes that was bought by the whole name, also in two filters, and no other", async () => {
     const { me, rows } = await buyer();
     const once = (row: Row): boolean => rows.filter(({ name }) => name === row.name).length === 1;

@@ -187,12 +187,7 @@ async function readJob(
   const command = values.command ?? (table ? "search" : "refresh");
   const log = values.log === undefined ? shared.log : resolve(shared.folder, values.log);
 
-  for (const { key, at: place } of members) {
-    const { of } = KEYS[key as KeyName] as { readonly of?: JobCommand };
-    if (of === undefined || of === command) continue;
-    const meant = values.command === undefined ? `, so it goes with "command": "${of}"` : "";
-    problems.push({ ...place, message: `"${key}" is a key of a ${of}${meant}` });
-  }
+  problems.push(...keysOfOthers(members, command, values.command === undefined));
 
   const addMissing: typeof add = (key, message) => {
     if (values[key] !== undefined || !places.has(key)) add(key, message);
@@ -216,6 +211,19 @@ async function readJob(
     notifyFailure: values.notify_failure ?? shared.notifyFailure,
   };
 }
+
+/** Keys that another command takes, each a fault where it stands. */
+const keysOfOthers = (
+  members: readonly DocumentMember[],
+  command: JobCommand,
+  isAssumed: boolean,
+): readonly DocumentProblem[] =>
+  members.flatMap(({ key, at }) => {
+    const { of } = KEYS[key as KeyName] as { readonly of?: JobCommand };
+    if (of === undefined || of === command) return [];
+    const meant = isAssumed ? `, so it goes with "command": "${of}"` : "";
+    return [{ ...at, message: `"${key}" is a key of a ${of}${meant}` }];
+  });
 
 function attempt<T>(work: () => T): T | Error {
   try {

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { findFolder, stateDir } from "../../engine/connections/paths.ts";
-import { Library, totalsOf } from "../../engine/library/library.ts";
+import { totalsOf } from "../../engine/library/library.ts";
+import { withLibrary } from "../../engine/library/take-in.ts";
 import { REGISTER } from "../../engine/output/register.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import { Disk } from "../../engine/runs/disk.ts";
@@ -118,10 +119,9 @@ async function librariesIn(state: string, store: RunStore) {
   const lists: string[] = [];
   for (const name of (await below(join(state, "library"))).filter((one) => one.endsWith(".db"))) {
     const path = join(state, "library", name);
-    const library = await Library.open(path, await store.suppression());
-    try {
+    const { bytes } = await filesAt(path);
+    await withLibrary(path, store, (library) => {
       const { firstAt: oldest, lastAt: newest, purchases: rows } = totalsOf(library.database);
-      const { bytes } = await filesAt(path);
       libraries.push({
         what: "library",
         path,
@@ -133,9 +133,7 @@ async function librariesIn(state: string, store: RunStore) {
         newest,
       });
       lists.push(...library.lists.outputs());
-    } finally {
-      library.close();
-    }
+    });
   }
 
   return { libraries, lists };

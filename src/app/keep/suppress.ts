@@ -59,20 +59,21 @@ export async function namesOf(
   const learning = kept.learn(word);
   const person = await (isForm ? learning.catch(() => undefined) : learning);
   if (isForm) return [person?.isById === true ? { ...name, address: null } : name];
-  if (person?.isKnown !== true) throw noForm(word, kind);
+  if (person?.isKnown !== true) throw noForm(word, kind, await kept.almostCalled(word));
   return person.suppressed;
 }
 
 /** Letters alone: a name of many, rather than an id or an address of one. */
 export const isAnyWord = (word: string): boolean => /^[\p{L}\p{M}'’]+$/u.test(unwrapped(word));
 
-export const noForm = (word: string, kind: SuppressedKind | undefined): CliError =>
+export const noForm = (word: string, kind: SuppressedKind | undefined, hint?: string): CliError =>
   failed.not_found(
     kind === undefined
       ? `"${echo(word)}" is no profile address, id or domain of anybody: ` +
           `it was taken for ${takenFor(word)}`
       : `"${echo(word)}" is no ${kind}`,
-    "several people may have a name: for example network.example/in/ada-lovelace, p_0000000042 " +
-      "or northwind.example; --kind id takes a word for an id",
+    hint ??
+      "several people may have a name: for example network.example/in/ada-lovelace, p_0000000042 " +
+        "or northwind.example; --kind id takes a word for an id",
     "bad_name",
   );

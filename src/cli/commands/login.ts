@@ -24,7 +24,6 @@ import { harmless } from "../../shared/contract/text.ts";
 import { CliError, type DoorWords, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
-import type { Documents } from "../schemas/all.ts";
 import { requestLog, waitingOn } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
@@ -118,9 +117,8 @@ export async function logIn(
   const name = ownName(nameGiven ?? own ?? "default");
   const before = added ?? findConnection(config, name);
   const baseUrl = await baseUrlFor(before, address, options, context);
-  const isAsked = options.keyStdin !== true && canPrompt(context);
   // Before anybody types a key: where it could not be kept.
-  if (isAsked && options.insecureStorage !== true)
+  if (options.keyStdin !== true && options.insecureStorage !== true && canPrompt(context))
     await inKeychain((chain) => chain.get(name), context);
 
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
@@ -135,17 +133,7 @@ export async function logIn(
   await storeKey(key, place, context);
   const next = await keepConnection(place, account);
 
-  const print = new Printer(context, options);
-  const login = {
-    connection: name,
-    base_url: baseUrl,
-    account_id: account.accountId ?? null,
-    key_store: keyStore,
-    default: next.default === name,
-  };
-
-  if (options.json) print.document<"login">(login);
-  else printSummary(login, account, print);
+  tell(place, next.default === name, account, new Printer(context, options));
 }
 
 /** @throws CliError exit 2 where it is one that stands for something else */
@@ -328,17 +316,28 @@ async function storeKey(
   if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
 }
 
-function printSummary(
-  login: Documents["login"],
+function tell(
+  { name, baseUrl, keyStore }: KeyPlace,
+  isDefault: boolean,
   { accountName, accountId, balance }: AccountView,
   print: Printer,
 ): void {
-  const { base_url: baseUrl, connection: name, key_store: keyStore } = login;
+  if (print.json) {
+    print.document<"login">({
+      connection: name,
+      base_url: baseUrl,
+      account_id: accountId ?? null,
+      key_store: keyStore,
+      default: isDefault,
+    });
+    return;
+  }
+
   const who = accountName ?? accountId;
   const funds = balance === undefined ? "" : `, balance ${creditsText(balance)}`;
   print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${funds}`);
   const where = keyStore === "file" ? `a credentials file (${FOR_WHOM})` : "the system's keychain";
   print.note(
-    `Connection "${name}"${login.default ? " (used by default)" : ""}; its key is in ${where}`,
+    `Connection "${name}"${isDefault ? " (used by default)" : ""}; its key is in ${where}`,
   );
 }

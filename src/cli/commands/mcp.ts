@@ -208,12 +208,15 @@ function worldOf(
   };
 }
 
-async function serve(options: McpOptions, context: Context): Promise<void> {
-  const budget = budgetFrom(options);
-  const out = options.output === undefined ? undefined : resolve(context.cwd, options.output);
-  if (out !== undefined && !(await stat(out).catch(() => undefined))?.isDirectory())
-    throw usageError(`--output ${echo(options.output)} is no folder`, "make it first");
+async function outputFolder({ output }: McpOptions, { cwd }: Context): Promise<string | undefined> {
+  if (output === undefined) return undefined;
+  const folder = resolve(cwd, output);
+  if ((await stat(folder).catch(() => undefined))?.isDirectory()) return folder;
+  throw usageError(`--output ${echo(output)} is no folder`, "make it first");
+}
 
+async function serve(options: McpOptions, context: Context): Promise<void> {
+  const bounds = { budget: budgetFrom(options), out: await outputFolder(options, context) };
   const [sdk, stdio, validators] = await protocol();
   const { atWork, serverFactory } = await import("../../app/agents/server.ts");
   const { toolsOf } = await import("../../app/agents/tools.ts");
@@ -225,7 +228,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   if (context.interrupted.aborted) stop();
 
   const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
-  const world = worldOf(options, { budget, out }, inner);
+  const world = worldOf(options, bounds, inner);
   const work = atWork();
   const factory = serverFactory(sdk, validators, world, { work, tools: toolsOf(world) });
   const ended = new Promise<void>((done) => {

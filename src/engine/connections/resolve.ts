@@ -89,15 +89,9 @@ export async function resolveTarget(
   const override = url === undefined ? undefined : baseUrlText(parseBaseUrl(url));
   const said = paging === undefined ? undefined : pagingOf(paging);
 
-  if (
-    connection === FROM_ENVIRONMENT ||
-    (apiKey !== undefined && override !== undefined && connection === undefined)
-  ) {
-    if (apiKey === undefined) throw noKey(undefined, "HEADCOUNT_API_KEY is not set");
-    if (override === undefined) throw noAddress();
-    const dialect = { ...dialectFor(dir, override), ...said };
-    return { name: FROM_ENVIRONMENT, baseUrl: override, dialect, apiKey, keySource: "environment" };
-  }
+  const isWhole = apiKey !== undefined && override !== undefined && connection === undefined;
+  if (isWhole || connection === FROM_ENVIRONMENT)
+    return fromEnvironment(apiKey, override, { dir, said });
 
   const config = readConfig(dir);
   const name = connection ?? config.default;
@@ -109,9 +103,7 @@ export async function resolveTarget(
   const baseUrl = override ?? stored;
   const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
 
-  const { heeded, vendor } = entry;
-  const place = { name, baseUrl, dialect, heeded, vendor };
-
+  const place = { name, baseUrl, dialect, heeded: entry.heeded, vendor: entry.vendor };
   if (apiKey !== undefined) return { ...place, apiKey, keySource: "environment" };
 
   const moved = new URL(baseUrl).origin !== new URL(stored).origin;
@@ -119,6 +111,18 @@ export async function resolveTarget(
 
   const key = await storedKey(name, entry, dir, surroundings);
   return { ...place, ...key, ...(moved ? { movedFrom: stored } : {}) };
+}
+
+/** @throws CliError exit 2 or 3 where the environment has one of the two alone */
+function fromEnvironment(
+  apiKey: string | undefined,
+  baseUrl: string | undefined,
+  { dir, said }: { readonly dir: string | undefined; readonly said: Dialect | undefined },
+): Destination {
+  if (apiKey === undefined) throw noKey(undefined, "HEADCOUNT_API_KEY is not set");
+  if (baseUrl === undefined) throw noAddress();
+  const dialect = { ...dialectFor(dir, baseUrl), ...said };
+  return { name: FROM_ENVIRONMENT, baseUrl, dialect, apiKey, keySource: "environment" };
 }
 
 async function storedKey(

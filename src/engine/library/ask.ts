@@ -18,6 +18,10 @@ return ({ before, path, sql }) => {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 30000 });
   database.exec(before);
   const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
+  // SQLite prepares the first statement and is silent about what stands behind it.
+  const others = sql.slice(statement.expandedSQL.length);
+  if (others.replace(/--.*|\\/\\*[^]*?\\*\\/|[\\s;]/g, "") !== "")
+    throw new Error("one query at a time, and more stands behind the first semicolon");
   return { columns: statement.columns().map(({ name }) => name), rows: statement.all() };
 };`;
 

@@ -61,8 +61,10 @@ export function forgottenOf(
   // By any command that buys from it: also a sample, and for a list.
   const narrowed = `${target} `;
   // A person whom two runs brought may be two nobodies: those of one run are different people.
-  const sql = `SELECT coalesce(max(people), 0) AS people FROM (SELECT count(DISTINCT person) AS people
-    FROM purchase JOIN run ON run.id = run WHERE person < 0 AND (target = ? OR substr(target, 1, ?) = ?)
+  const sql = `SELECT coalesce(max(people), 0) AS people
+    FROM (SELECT count(DISTINCT person) AS people
+    FROM purchase JOIN run ON run.id = run
+      WHERE person < 0 AND (target = ? OR substr(target, 1, ?) = ?)
     AND (? IS NULL OR dataset_version = ?) GROUP BY run)`;
   const values = [target, narrowed.length, narrowed, version, version];
   return firstRow<{ people: number }>(database, sql, ...values)?.people ?? 0;

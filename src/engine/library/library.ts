@@ -232,7 +232,8 @@ export class Library {
   /** As JSON text, in the order in which people were first taken in. */
   *records(filters: CanonicalFilters): Generator<string> {
     const { text, values } = matching(filters);
-    const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${text} ORDER BY n`;
+    const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${text}
+      ORDER BY n`;
     for (const { body } of queryRows<{ body: string }>(this.database, sql, ...values)) yield body;
   }
 
@@ -262,7 +263,8 @@ export class Library {
     const address = canonicalAddress(text);
     const slug = address !== undefined && isSlug(address) ? address : null;
     const whole = slug === null ? (address ?? null) : null;
-    const sql = `SELECT n FROM shown WHERE identity IN (?, ?) OR network_url_address = ? OR network_url_slug = ? OR name = ?
+    const sql = `SELECT n FROM shown
+      WHERE identity IN (?, ?) OR network_url_address = ? OR network_url_slug = ? OR name = ?
       ORDER BY n LIMIT 20`;
 
     const rows = this.#statement(sql).all(
@@ -276,7 +278,8 @@ export class Library {
   }
 
   purchases(person: number): PastPurchase[] {
-    const sql = `SELECT at, run, unit, position, price, body AS record FROM purchase JOIN record ON r = purchase.record
+    const sql = `SELECT at, run, unit, position, price, body AS record FROM purchase
+      JOIN record ON r = purchase.record
       WHERE purchase.person = ? ORDER BY at, run, unit, position`;
     const rows = this.database
       .prepare(sql, { readBigInts: true })
@@ -370,9 +373,11 @@ function note(database: DatabaseSyncInstance, digest: string): void {
 
 const EARLIER = `EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
   AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))`;
-const SQL = `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FROM suppressed) AS suppressed,
+const SQL = `SELECT (SELECT count(*) FROM shown) AS people,
+  (SELECT count(*) FROM suppressed) AS suppressed,
   (SELECT count(DISTINCT person) FROM purchase WHERE person < 0) AS forgotten,
-  count(*) FILTER (WHERE price > 0 OR NOT ${EARLIER}) AS purchases, coalesce(sum(price), 0) AS credits,
+  count(*) FILTER (WHERE price > 0 OR NOT ${EARLIER}) AS purchases,
+    coalesce(sum(price), 0) AS credits,
   coalesce(sum(price) FILTER (WHERE ${EARLIER}), 0) AS repeatCredits,
   min(at) AS firstAt, max(at) AS lastAt, (SELECT count(*) FROM run) AS runs FROM purchase`;
 

@@ -69,7 +69,8 @@ export class Lists {
     const row = firstRow<Stored>(
       this.#database,
       `SELECT n, output, filters, canonical, view, at,
-        (SELECT count(*) FROM refresh WHERE refresh.list = list.n) AS refreshes FROM list WHERE output = ?`,
+        (SELECT count(*) FROM refresh WHERE refresh.list = list.n) AS refreshes FROM list
+          WHERE output = ?`,
       output,
     );
     return row === undefined ? undefined : { ...row, ...headOf(row) };
@@ -191,7 +192,8 @@ export class Lists {
       );
 
       const leaving = [...result.removed, ...[...members].filter((other) => !own.has(other))];
-      const leave = `UPDATE member SET until = ? WHERE list = ? AND until IS NULL AND person ${AMONG}`;
+      const leave = `UPDATE member SET until = ?
+        WHERE list = ? AND until IS NULL AND person ${AMONG}`;
       this.#run(leave, refresh, n, JSON.stringify(leaving));
       this.#join(n, result.added, refresh);
 
@@ -228,7 +230,8 @@ export class Lists {
     at: number,
   ): Pick<List, "n" | "refreshes"> {
     this.#run(
-      `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (output) DO UPDATE
+      `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (output) DO UPDATE
        SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,
       output,
       JSON.stringify(filters),

@@ -29,8 +29,10 @@ export type Who =
   | { readonly matching: CanonicalFilters };
 
 const COLUMNS = PERSON_COLUMNS.map((column) => `person.${column}`).join(", ");
-const PEOPLE = `SELECT identity, run.dataset_version AS version, body ->> '$.network_url' AS own_address, ${COLUMNS} FROM person
-  JOIN record ON r = person.record LEFT JOIN run ON run.id = substr(bought_by, 1, instr(bought_by, ' ') - 1)`;
+const PEOPLE = `SELECT identity, run.dataset_version AS version,
+  body ->> '$.network_url' AS own_address, ${COLUMNS} FROM person
+  JOIN record ON r = person.record
+  LEFT JOIN run ON run.id = substr(bought_by, 1, instr(bought_by, ' ') - 1)`;
 
 /** `text` is empty where the filters hold nothing. */
 export const matching = (filters: CanonicalFilters): Sql =>
@@ -122,7 +124,8 @@ export function* newestRecords(
   identities: readonly string[],
 ): Generator<string> {
   const [where, ...values] = whereOf(identities);
-  const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${where} ORDER BY n`;
+  const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${where}
+    ORDER BY n`;
   for (const { body } of queryRows<{ body: string }>(database, sql, ...values)) yield body;
 }
 
@@ -133,7 +136,8 @@ export function changedSince(
   at: number,
 ) {
   const sql = `SELECT identity, body AS now,
-      (SELECT old.body FROM purchase JOIN record AS old ON old.r = purchase.record WHERE purchase.person = n AND at <= ?
+      (SELECT old.body FROM purchase JOIN record AS old ON old.r = purchase.record
+        WHERE purchase.person = n AND at <= ?
        ORDER BY at DESC, run DESC, unit DESC, position DESC LIMIT 1) AS old
     FROM person JOIN record ON record.r = person.record WHERE bought_at > ? AND +identity ${AMONG}`;
 
@@ -161,7 +165,8 @@ export function boughtBefore(
   { run, at }: { readonly run: string; readonly at: number },
 ): Set<string> {
   const sql = `SELECT identity FROM person WHERE identity ${AMONG}
-    AND EXISTS (SELECT 1 FROM purchase WHERE purchase.person = n AND purchase.run <> ? AND at <= ?)`;
+    AND EXISTS (SELECT 1 FROM purchase
+      WHERE purchase.person = n AND purchase.run <> ? AND at <= ?)`;
   const rows = allRows<{ identity: string }>(database, sql, JSON.stringify(identities), run, at);
   return new Set(rows.map(({ identity }) => identity));
 }

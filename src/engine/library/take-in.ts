@@ -262,3 +262,17 @@ function versionOf({ plan, state }: RunReader): string | null {
   }
   return plan.dataset_version;
 }
+
+/** Opens a library for one piece of work. */
+export async function withLibrary<T>(
+  path: string,
+  store: RunStore,
+  work: (library: Library) => T,
+): Promise<T> {
+  const library = await Library.open(path, await store.suppression());
+  try {
+    return work(library);
+  } finally {
+    library.close();
+  }
+}

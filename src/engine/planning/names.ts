@@ -1,5 +1,5 @@
 // Tested by test/planning/descent.test.ts.
-import { normalForm } from "../../shared/contract/normalise.ts";
+import { normalForm, withoutMarks } from "../../shared/contract/normalise.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import type { SegmentMember } from "./question.ts";
 
@@ -15,7 +15,7 @@ export const LETTERS =
 
 /** A letter without its accent; undefined: it has none that can be taken off. */
 export function plainLetter(step: string): string | undefined {
-  const plain = step.normalize("NFD").replace(/\p{M}/gu, "");
+  const plain = withoutMarks(step);
   return plain === step ? undefined : plain;
 }
 

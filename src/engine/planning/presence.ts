@@ -170,15 +170,8 @@ async function byName(
   counts: Counts,
 ): Promise<Group[]> {
   const addresses = groupsBy(items, (item) => item.people[0]?.name);
-  // Of a segment that says names itself nobody has another one.
-  const said =
-    segment.name === undefined
-      ? undefined
-      : [segment.name].flat().map((name) => normalForm(String(name)));
-  const withName = people.filter(
-    ({ address, name }) =>
-      address === undefined && name !== undefined && said?.includes(name) !== false,
-  );
+  const isSaid = namesOf(segment);
+  const withName = people.filter(({ address, name }) => address === undefined && isSaid(name));
   const all = [...groupsBy(withName, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
     return { name, owners, addresses: addresses.get(name)?.map(({ address }) => address) ?? [] };
   });
@@ -218,6 +211,12 @@ async function byName(
   );
   const twice = (await evenIn(lists)).flatMap(({ owners }) => owners);
   return twice.length === 0 ? groups : [...groups, group(twice, twice.length)];
+}
+
+/** Which names somebody of a segment may have: of one that says names itself, no other. */
+function namesOf(segment: Filters): (name: string | undefined) => boolean {
+  const said = [segment.name ?? []].flat().map((name) => normalForm(String(name)));
+  return (name) => name !== undefined && (said.length === 0 || said.includes(name));
 }
 
 /** More of them than are owned: the rest is new. */

@@ -25,7 +25,8 @@ import {
   STANDARD_PLAN,
 } from "./ledger.ts";
 
-export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs,
+export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute,
+  p.per_day, p.costs,
   p.small_counts, p.keep_days
   FROM accounts a JOIN plans p ON p.account_id = a.id`;
 
@@ -104,7 +105,8 @@ export const ACCOUNT_LIST = `${ACCOUNT_COLUMNS.replace(
    (SELECT COUNT(*) FROM keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL
      AND (k.expires_at IS NULL OR k.expires_at > $1)) AS keys,`,
 )}
-  JOIN balances l ON l.account_id = a.id AND l.mode = 'live' JOIN balances t ON t.account_id = a.id AND t.mode = 'test'
+  JOIN balances l ON l.account_id = a.id AND l.mode = 'live'
+  JOIN balances t ON t.account_id = a.id AND t.mode = 'test'
   ORDER BY a.created_at, a.id`;
 
 export const accountSummary = (row: Row): AccountSummary => ({
@@ -212,8 +214,10 @@ export function* recordCalls(counts: readonly DayCount[], at: number): Steps<voi
   };
 
   yield {
-    sql: `INSERT INTO key_uses (key_id, used_at) SELECT v.column1, v.column2 FROM (VALUES %) AS v JOIN keys k ON k.id = v.column1
-          WHERE 1 = 1 ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at WHERE key_uses.used_at < excluded.used_at`,
+    sql: `INSERT INTO key_uses (key_id, used_at) SELECT v.column1, v.column2 FROM (VALUES %) AS v
+      JOIN keys k ON k.id = v.column1
+          WHERE 1 = 1 ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at
+            WHERE key_uses.used_at < excluded.used_at`,
     types: ["text", "bigint"],
     rows: [...new Set(counts.map(({ keyId }) => keyId))].sort().map((id) => [id, at]),
   };

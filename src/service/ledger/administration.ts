@@ -62,8 +62,10 @@ function entriesQuery(query: EntryQuery): Query {
     ["e.created_at < ?", until],
   ]);
 
-  const sql = `SELECT e.id, e.account_id, e.mode, e.kind, e.amount, e.balance_after, e.created_at AS at, e.actor, e.operation, e.note,
-      e.price, e.sold AS rows, COALESCE(h.key_id, r.key_id) AS key_id, COALESCE(h.call, r.call) AS call,
+  const sql = `SELECT e.id, e.account_id, e.mode, e.kind, e.amount, e.balance_after,
+    e.created_at AS at, e.actor, e.operation, e.note,
+      e.price, e.sold AS rows, COALESCE(h.key_id, r.key_id) AS key_id,
+      COALESCE(h.call, r.call) AS call,
       COALESCE(h.request_id, r.request_id) AS request_id, c.id AS refund_of
     FROM entries e LEFT JOIN holds h ON h.id = e.hold_id LEFT JOIN holds r ON r.id = e.refund_of
     LEFT JOIN entries c ON c.hold_id = e.refund_of

@@ -74,7 +74,8 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
       ),
 
     async sessions() {
-      const sql = `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE ended_at IS NULL AND expires_at > $1
+      const sql = `SELECT ${SESSION_COLUMNS} FROM console_sessions
+        WHERE ended_at IS NULL AND expires_at > $1
         ORDER BY created_at DESC`;
       return (await database.read(sql, now())).map(storedSession);
     },
@@ -139,7 +140,8 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
 
     storedReply: (accountId, mode, call, key) =>
       one(
-        `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
+        `SELECT status, headers, body FROM idempotency
+          WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
          AND status IS NOT NULL AND kept_until > $5`,
         replyOf,
         accountId,
@@ -151,8 +153,10 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
   } satisfies Partial<ConsoleStore>;
 }
 
-const SEGMENTS = `SELECT s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment, s.people,
-    s.counted_at, s.created_at, COALESCE((SELECT k.origin FROM keys k WHERE k.id = s.key_id), s.key_id) AS origin,
+const SEGMENTS = `SELECT s.id, s.account_id, s.mode, s.key_id, s.name, s.filters, s.segment,
+  s.people,
+    s.counted_at, s.created_at,
+    COALESCE((SELECT k.origin FROM keys k WHERE k.id = s.key_id), s.key_id) AS origin,
     CAST(COALESCE(SUM(e.row_count), 0) AS bigint) AS bought, MAX(e.created_at) AS bought_at
   FROM console_segments s LEFT JOIN console_exports e
     ON e.account_id = s.account_id AND e.mode = s.mode AND e.segment = s.segment AND e.row_count > 0
@@ -285,7 +289,8 @@ function* enterExport(
   });
 
   if (turn > 0) {
-    const sql = `UPDATE console_exports SET state = 'buying', why = '', price = $1, seen_at = $2, turn = $3
+    const sql = `UPDATE console_exports SET state = 'buying', why = '', price = $1, seen_at = $2,
+      turn = $3
       WHERE id = $4 AND state <> 'ready'`;
     return (yield* change(sql, price, seenAt, turn, id)) > 0;
   }

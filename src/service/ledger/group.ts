@@ -147,11 +147,13 @@ function* readReplies(
   { instances, now }: Pick<GroupOptions, "instances" | "now">,
 ): Steps<ReadonlyMap<string, ReplyRecord>> {
   const rows = yield* rowsOf(
-    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.kept_until, r.status, r.headers, r.body, r.digest,
+    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.hold_id, r.kept_until, r.status,
+      r.headers, r.body, r.digest,
        h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
      FROM (VALUES %) AS v JOIN idempotency r
        ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
-     JOIN holds h ON h.id = r.hold_id LEFT JOIN keys k ON k.id = h.key_id LEFT JOIN instances i ON i.id = h.owner`,
+     JOIN holds h ON h.id = r.hold_id LEFT JOIN keys k ON k.id = h.key_id
+       LEFT JOIN instances i ON i.id = h.owner`,
     ["text", "text", "text", "text"],
     asked,
   );
@@ -201,7 +203,8 @@ function* readHolds(
 ): Steps<Map<string, Hold>> {
   const holds = new Map<string, Hold>();
   for (const row of yield* rowsOf(
-    `SELECT h.id, h.account_id, h.mode, h.key_id, h.call, h.amount, h.state, h.posted, h.idempotency_key, h.digest
+    `SELECT h.id, h.account_id, h.mode, h.key_id, h.call, h.amount, h.state, h.posted,
+      h.idempotency_key, h.digest
      FROM (VALUES %) AS v JOIN holds h ON h.id = v.column1`,
     ["id"],
     ids.map((id) => [id]),
@@ -234,7 +237,8 @@ function* readMoney(
 ): Steps<Map<string, Money>> {
   const rows = yield* rowsOf(
     `SELECT b.account_id, b.mode, b.balance, b.held, b.head
-     FROM (VALUES %) AS v JOIN balances b ON b.account_id = v.column1 AND b.mode = v.column2${lock}`,
+     FROM (VALUES %) AS v JOIN balances b ON b.account_id = v.column1
+       AND b.mode = v.column2${lock}`,
     ["text", "text"],
     places.map(({ accountId, mode }) => [accountId, mode]),
   );
@@ -250,7 +254,8 @@ function* readMoney(
 
 function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets">> {
   const rows = yield* rowsOf(
-    `SELECT k.id, COALESCE(k.origin, k.id) AS origin, k.revoked_at, k.expires_at, a.suspended_at, g.cap, g.spent, g.held
+    `SELECT k.id, COALESCE(k.origin, k.id) AS origin, k.revoked_at, k.expires_at, a.suspended_at,
+      g.cap, g.spent, g.held
      FROM (VALUES %) AS v JOIN keys k ON k.id = v.column1 JOIN accounts a ON a.id = k.account_id
      LEFT JOIN budgets g ON g.key_id = COALESCE(k.origin, k.id)`,
     ["text"],
@@ -271,7 +276,8 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
 function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
   const rows = yield* rowsOf(
     `SELECT s.id, s.ended_at AS revoked_at, s.expires_at, a.suspended_at
-     FROM (VALUES %) AS v JOIN console_sessions s ON s.id = v.column1 JOIN accounts a ON a.id = s.account_id`,
+     FROM (VALUES %) AS v JOIN console_sessions s ON s.id = v.column1
+       JOIN accounts a ON a.id = s.account_id`,
     ["text"],
     ids.map((id) => [id]),
   );

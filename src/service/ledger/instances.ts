@@ -82,7 +82,8 @@ export function instancesBy(clock: string) {
   function* beat(now: number): Steps<void> {
     const { machine, pid, started } = self;
     yield* change(
-      `INSERT INTO instances (id, pid, started, machine, heartbeat_at) VALUES ($1, $2, $3, $4, COALESCE(${clock}, $5))
+      `INSERT INTO instances (id, pid, started, machine, heartbeat_at)
+        VALUES ($1, $2, $3, $4, COALESCE(${clock}, $5))
        ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
       id,
       pid,

@@ -5,8 +5,10 @@ import { change, insert, type Row, type Steps, statementRows, storedFields } fro
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import type { KeyBudget, KeyChanges, KeyDetail, NewKey, Scope, StoredKey } from "./ledger.ts";
 
-export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at, k.expires_at,
-  k.scopes, COALESCE(k.origin, k.id) AS origin, a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;
+export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id,
+  k.created_at, k.revoked_at, k.expires_at,
+  k.scopes, COALESCE(k.origin, k.id) AS origin, a.name AS account_name FROM keys k
+  JOIN accounts a ON a.id = k.account_id`;
 
 const SPENT =
   "(SELECT COALESCE(SUM(u.charged - u.refunded), " + "0) FROM usage u WHERE u.key_id = k.id)";
@@ -112,7 +114,8 @@ export function* createKeyStep(
 }
 
 function* assertRoom({ accountId, rotatedFrom }: NewKey, at: number): Steps<void> {
-  const sql = `SELECT COUNT(CASE WHEN revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) THEN 1 END) AS live,
+  const sql = `SELECT COUNT(CASE WHEN revoked_at IS NULL
+    AND (expires_at IS NULL OR expires_at > $2) THEN 1 END) AS live,
     COUNT(CASE WHEN created_at > $3 THEN 1 END) AS recent FROM keys WHERE account_id = $1`;
   const [row] = yield* statementRows(sql, accountId, at, at - DAY_MS);
 
@@ -254,7 +257,9 @@ function* setCap(
   yield* insert("budgets", { keyId: origin, cap, spent, held });
 }
 
-const BUDGET_OF = `SELECT CAST(COALESCE(SUM(c.spent), 0) AS bigint) AS spent, CAST(COALESCE(SUM(c.held), 0) AS bigint) AS held FROM (
+const BUDGET_OF = `SELECT CAST(COALESCE(SUM(c.spent), 0) AS bigint) AS spent,
+  CAST(COALESCE(SUM(c.held), 0) AS bigint) AS held FROM (
   SELECT ${SPENT} AS spent,
-    (SELECT COALESCE(SUM(h.amount), 0) FROM holds h WHERE h.state = 'pending' AND h.key_id = k.id) AS held
+    (SELECT COALESCE(SUM(h.amount), 0) FROM holds h
+      WHERE h.state = 'pending' AND h.key_id = k.id) AS held
   FROM keys k WHERE k.account_id = $1 AND k.mode = $2 AND COALESCE(k.origin, k.id) = $3) AS c`;

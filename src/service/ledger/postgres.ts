@@ -298,7 +298,8 @@ function* planned<Value>(steps: Steps<Value>, ...without: readonly string[]): St
 }
 
 const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-  WHERE c.relnamespace = CAST(current_schema() AS regnamespace) AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')`;
+  WHERE c.relnamespace = CAST(current_schema() AS regnamespace) AND NOT t.tgisinternal
+  AND t.tgenabled IN ('O', 'A')`;
 
 /** A trigger that is gone or switched off refuses nothing. */
 function* missingTriggers(): Steps<readonly string[]> {

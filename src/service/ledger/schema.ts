@@ -42,16 +42,19 @@ export const SCHEMA_VERSION = 11;
  * what the code does, so that its mistakes stop here.
  */
 const accounts = ({ hot, int, keyed }: Dialect): string => `
-CREATE TABLE accounts (id text PRIMARY KEY, name text NOT NULL, created_at ${int} NOT NULL, suspended_at ${int}) ${keyed};
+CREATE TABLE accounts (id text PRIMARY KEY, name text NOT NULL, created_at ${int} NOT NULL,
+  suspended_at ${int}) ${keyed};
 
 CREATE TABLE plans (
   account_id text PRIMARY KEY REFERENCES accounts (id), name text NOT NULL,
-  per_minute ${int} NOT NULL CHECK (per_minute > 0), per_day ${int} NOT NULL CHECK (per_day > 0), costs text NOT NULL,
+  per_minute ${int} NOT NULL CHECK (per_minute > 0), per_day ${int} NOT NULL CHECK (per_day > 0),
+  costs text NOT NULL,
   small_counts ${int} CHECK (small_counts > 0), keep_days ${int} NOT NULL CHECK (keep_days > 0)
 ) ${keyed};
 
 CREATE TABLE balances (
-  account_id text NOT NULL REFERENCES accounts (id), mode text NOT NULL CHECK (mode IN ('live', 'test')),
+  account_id text NOT NULL REFERENCES accounts (id),
+  mode text NOT NULL CHECK (mode IN ('live', 'test')),
   balance ${int} NOT NULL DEFAULT 0, held ${int} NOT NULL DEFAULT 0, head text NOT NULL DEFAULT '',
   PRIMARY KEY (account_id, mode), CHECK (0 <= held AND held <= balance)
 ) ${hot};
@@ -59,35 +62,43 @@ CREATE TABLE balances (
 CREATE TABLE keys (
   id text PRIMARY KEY, account_id text NOT NULL REFERENCES accounts (id), name text NOT NULL,
   mode text NOT NULL CHECK (mode IN ('live', 'test')), prefix text NOT NULL,
-  hash text NOT NULL UNIQUE CHECK (length(hash) = 64), created_at ${int} NOT NULL, revoked_at ${int},
+  hash text NOT NULL UNIQUE CHECK (length(hash) = 64), created_at ${int} NOT NULL,
+  revoked_at ${int},
   expires_at ${int}, scopes text, origin text REFERENCES keys (id)
 ) ${keyed};
 CREATE INDEX keys_account ON keys (account_id);
 
 CREATE TABLE budgets (
-  key_id text PRIMARY KEY REFERENCES keys (id), cap ${int} NOT NULL, spent ${int} NOT NULL CHECK (spent >= 0),
+  key_id text PRIMARY KEY REFERENCES keys (id), cap ${int} NOT NULL,
+  spent ${int} NOT NULL CHECK (spent >= 0),
   held ${int} NOT NULL CHECK (held >= 0), CHECK (spent + held <= cap)
 ) ${keyed};
 `;
 
 const money = ({ entryId, holdId, int, keyed, rows, status }: Dialect): string => `
 CREATE TABLE holds (
-  id ${holdId} PRIMARY KEY, account_id text NOT NULL, mode text NOT NULL, key_id text NOT NULL, call text NOT NULL,
+  id ${holdId} PRIMARY KEY, account_id text NOT NULL, mode text NOT NULL, key_id text NOT NULL,
+  call text NOT NULL,
   amount ${int} NOT NULL CHECK (amount >= 0),
   state text NOT NULL CHECK (state IN ('pending', 'posted', 'voided', 'expired')),
-  posted ${int} CHECK (posted BETWEEN 0 AND amount), owner text NOT NULL, request_id text NOT NULL, idempotency_key text,
+  posted ${int} CHECK (posted BETWEEN 0 AND amount), owner text NOT NULL, request_id text NOT NULL,
+  idempotency_key text,
   created_at ${int} NOT NULL, resolved_at ${int}, digest text, reply text,
   FOREIGN KEY (account_id, mode) REFERENCES balances (account_id, mode),
-  CHECK ((state = 'pending') = (resolved_at IS NULL)), CHECK ((state = 'posted') = (posted IS NOT NULL))
+  CHECK ((state = 'pending') = (resolved_at IS NULL)),
+  CHECK ((state = 'posted') = (posted IS NOT NULL))
 ) ${rows};
 CREATE INDEX holds_pending ON holds (owner) WHERE state = 'pending';
 
 CREATE TABLE entries (
   id ${entryId}, account_id text NOT NULL, mode text NOT NULL,
-  kind text NOT NULL CHECK (kind IN ('grant', 'charge', 'refund', 'correction')), amount ${int} NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('grant', 'charge', 'refund', 'correction')),
+  amount ${int} NOT NULL,
   balance_after ${int} NOT NULL CHECK (balance_after >= 0),
-  hold_id ${holdId} UNIQUE REFERENCES holds (id), refund_of ${holdId} REFERENCES holds (id), operation text, note text NOT NULL,
-  day text NOT NULL, created_at ${int} NOT NULL, actor text, price ${int}, sold ${int}, chain text NOT NULL,
+  hold_id ${holdId} UNIQUE REFERENCES holds (id), refund_of ${holdId} REFERENCES holds (id),
+  operation text, note text NOT NULL,
+  day text NOT NULL, created_at ${int} NOT NULL, actor text, price ${int}, sold ${int},
+  chain text NOT NULL,
   FOREIGN KEY (account_id, mode) REFERENCES balances (account_id, mode),
   CHECK ((price IS NULL) = (sold IS NULL)),
   CHECK (
@@ -102,7 +113,8 @@ CREATE INDEX entries_account ON entries (account_id, mode, id);
 CREATE INDEX entries_refunds ON entries (refund_of) WHERE refund_of IS NOT NULL;
 
 CREATE TABLE idempotency (
-  account_id text NOT NULL, mode text NOT NULL, call text NOT NULL, key text NOT NULL, request_hash text NOT NULL,
+  account_id text NOT NULL, mode text NOT NULL, call text NOT NULL, key text NOT NULL,
+  request_hash text NOT NULL,
   hold_id ${holdId} NOT NULL UNIQUE REFERENCES holds (id), created_at ${int} NOT NULL,
   kept_until ${int} NOT NULL,
   status ${status}, headers text, body text, digest text NOT NULL,
@@ -115,14 +127,17 @@ CREATE TABLE owned (mark text PRIMARY KEY, hold_id ${holdId} NOT NULL) ${keyed};
 CREATE TABLE secrets (name text PRIMARY KEY, secret text NOT NULL) ${keyed};
 
 CREATE TABLE usage (
-  account_id text NOT NULL, mode text NOT NULL, day text NOT NULL, key_id text NOT NULL, call text NOT NULL,
-  calls ${int} NOT NULL, sold ${int}, charged ${int} NOT NULL CHECK (charged >= 0), refunded ${int} NOT NULL CHECK (refunded >= 0),
+  account_id text NOT NULL, mode text NOT NULL, day text NOT NULL, key_id text NOT NULL,
+  call text NOT NULL,
+  calls ${int} NOT NULL, sold ${int}, charged ${int} NOT NULL CHECK (charged >= 0),
+  refunded ${int} NOT NULL CHECK (refunded >= 0),
   PRIMARY KEY (account_id, mode, day, key_id, call)
 ) ${keyed};
 CREATE INDEX usage_keys ON usage (key_id);
 
 CREATE TABLE audit (
-  id ${entryId}, at ${int} NOT NULL, actor text NOT NULL, action text NOT NULL, account_id text, target text NOT NULL,
+  id ${entryId}, at ${int} NOT NULL, actor text NOT NULL, action text NOT NULL, account_id text,
+  target text NOT NULL,
   detail text NOT NULL, digest text NOT NULL, states text NOT NULL
 ) ${rows};
 CREATE TABLE chains (name text PRIMARY KEY, head text NOT NULL) ${keyed};
@@ -222,20 +237,26 @@ function twinned({ int, keyed }: Dialect): string {
     const twin = `twin text GENERATED ALWAYS AS (${twinOf(TWINS[table] ?? [])}) STORED`;
     return `CREATE TABLE ${table} (\n  ${[twin, ...columns].join(",\n  ")}${MORE[table] ?? ""}\n) ${keyed};\n`;
   });
-  return `${tables.join("")}CREATE INDEX console_exports_account ON console_exports (account_id, mode, created_at);
+  return `${tables.join("")}CREATE INDEX console_exports_account ON console_exports (account_id,
+    mode, created_at);
 CREATE INDEX console_segments_account ON console_segments (account_id, mode, segment);\n`;
 }
 
-const HOLD_CHANGED = `OLD.state <> 'pending' OR NEW.id <> OLD.id OR NEW.amount <> OLD.amount OR NEW.account_id <> OLD.account_id
-  OR NEW.mode <> OLD.mode OR NEW.key_id <> OLD.key_id OR NEW.call <> OLD.call OR NEW.request_id <> OLD.request_id
-  OR NEW.owner <> OLD.owner OR NEW.created_at <> OLD.created_at OR NEW.idempotency_key IS DISTINCT FROM OLD.idempotency_key`;
-const KEY_CHANGED = `OLD.revoked_at IS NOT NULL OR NEW.id <> OLD.id OR NEW.hash <> OLD.hash OR NEW.mode <> OLD.mode
+const HOLD_CHANGED = `OLD.state <> 'pending' OR NEW.id <> OLD.id OR NEW.amount <> OLD.amount
+  OR NEW.account_id <> OLD.account_id
+  OR NEW.mode <> OLD.mode OR NEW.key_id <> OLD.key_id OR NEW.call <> OLD.call
+  OR NEW.request_id <> OLD.request_id
+  OR NEW.owner <> OLD.owner OR NEW.created_at <> OLD.created_at
+  OR NEW.idempotency_key IS DISTINCT FROM OLD.idempotency_key`;
+const KEY_CHANGED = `OLD.revoked_at IS NOT NULL OR NEW.id <> OLD.id OR NEW.hash <> OLD.hash
+  OR NEW.mode <> OLD.mode
   OR NEW.account_id <> OLD.account_id OR NEW.origin IS DISTINCT FROM OLD.origin`;
 
 const raise = (message: string): string => `BEGIN SELECT RAISE (ABORT, '${message}'); END;`;
 // SQLite fires no delete triggers for INSERT OR REPLACE: what is there already must be seen before.
 const SQLITE_TRIGGERS = `
-CREATE TRIGGER keys_new BEFORE INSERT ON keys WHEN EXISTS (SELECT 1 FROM keys WHERE id = NEW.id OR hash = NEW.hash)
+CREATE TRIGGER keys_new BEFORE INSERT ON keys
+  WHEN EXISTS (SELECT 1 FROM keys WHERE id = NEW.id OR hash = NEW.hash)
 ${raise("a key is never replaced")}
 CREATE TRIGGER keys_stay BEFORE DELETE ON keys ${raise("a key is never deleted")}
 CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys WHEN ${KEY_CHANGED}
@@ -246,7 +267,8 @@ CREATE TRIGGER holds_resolve_once BEFORE UPDATE ON holds WHEN ${HOLD_CHANGED}
 ${raise("a hold resolves once")}
 CREATE TRIGGER holds_stay BEFORE DELETE ON holds ${raise("a hold is never deleted")}
 CREATE TRIGGER entries_new BEFORE INSERT ON entries
-WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id OR hold_id = NEW.hold_id OR operation = NEW.operation)
+WHEN EXISTS (SELECT 1 FROM entries
+  WHERE id = NEW.id OR hold_id = NEW.hold_id OR operation = NEW.operation)
 ${raise("entries are never replaced")}
 CREATE TRIGGER entries_append_only BEFORE UPDATE ON entries ${raise("entries are never changed")}
 CREATE TRIGGER entries_stay BEFORE DELETE ON entries ${raise("entries are never deleted")}

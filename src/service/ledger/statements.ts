@@ -26,14 +26,12 @@ export function statementsOf(database: DatabaseSyncInstance) {
     let changed = 0;
     for (let at = 0; at < rows.length; ) {
       const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
-      const values: unknown[] = [];
-      for (const row of rows.slice(at, at + size)) {
-        for (const [column, value] of row.entries())
-          values.push(types[column] === "id" ? rowId(value) : value);
-      }
-
+      const values = rows
+        .slice(at, at + size)
+        .flatMap((row) =>
+          row.map((value, column) => (types[column] === "id" ? rowId(value) : value)),
+        );
       const result = outcomeOf(preparedFor(sql, size, types), values);
-
       answers.push(...result.rows);
       changed += result.changed;
       at += size;

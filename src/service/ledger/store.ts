@@ -327,7 +327,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     const now = this.#now();
     const { instances } = this.#database;
     const pending = await this.#database.read(
-      `SELECT h.id, h.account_id, h.mode, ${instances.columns} FROM holds h LEFT JOIN instances i ON i.id = h.owner
+      `SELECT h.id, h.account_id, h.mode, ${instances.columns} FROM holds h
+        LEFT JOIN instances i ON i.id = h.owner
        WHERE h.state = 'pending' AND h.created_at <= $1`,
       olderThanMs === 0 ? Number.MAX_SAFE_INTEGER : now - olderThanMs,
     );

@@ -48,7 +48,8 @@ export function* writeGroup(
   const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));
   const { changed: resolved } = yield* tupled(
     `WITH v (id, state, posted, resolved_at, reply, digest) AS (VALUES %)
-     UPDATE holds SET state = v.state, posted = v.posted, resolved_at = v.resolved_at, reply = v.reply, digest = v.digest
+     UPDATE holds SET state = v.state, posted = v.posted, resolved_at = v.resolved_at,
+       reply = v.reply, digest = v.digest
      FROM v WHERE holds.id = v.id AND holds.state = 'pending'`,
     ["id", "text", "bigint", "bigint", "text", "text"],
     writes.resolved.map(({ id, posted, state }) => {
@@ -65,7 +66,8 @@ export function* writeGroup(
   const heads = yield* writeEntries(writes.entries, links, replied, now);
   const { changed: stored } = yield* tupled(
     `WITH v (hold_id, status, headers, body, created_at, kept_until, digest) AS (VALUES %)
-     UPDATE idempotency SET status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
+     UPDATE idempotency SET status = v.status, headers = v.headers, body = v.body,
+       created_at = v.created_at,
        kept_until = v.kept_until, digest = v.digest
      FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.status IS NULL`,
     ["id", "integer", "text", "utf8", "bigint", "bigint", "text"],
@@ -118,7 +120,8 @@ function* writeHolds(
   );
 
   yield* tupled(
-    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, kept_until, digest)
+    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at,
+      kept_until, digest)
      SELECT v.* FROM (VALUES %) AS v`,
     ["text", "text", "text", "text", "text", "id", "bigint", "bigint", "text"],
     writes.records.map(({ id, request: { accountId, call, idempotency, mode } }) => {
@@ -158,8 +161,10 @@ function* writeUsage(entries: readonly Entry[], day: string): Steps<void> {
   }
 
   yield* tupled(
-    `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded) VALUES %
-     ON CONFLICT (account_id, mode, day, key_id, call) DO UPDATE SET calls = usage.calls + excluded.calls,
+    `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded)
+      VALUES %
+     ON CONFLICT (account_id, mode, day, key_id, call)
+       DO UPDATE SET calls = usage.calls + excluded.calls,
        sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged, refunded = usage.refunded + excluded.refunded`,
     ["text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint"],
     [...used.values()],

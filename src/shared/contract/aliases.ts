@@ -1,5 +1,5 @@
 // Tested by test/unit/shared/aliases.test.ts.
-import { normalForm } from "./normalise.ts";
+import { normalForm, withoutMarks } from "./normalise.ts";
 import { type FilterKey, knownValues } from "./vocabulary.ts";
 
 // What people write for a value that a dataset has under another name. An entry is `codes: names`,
@@ -149,9 +149,8 @@ function entriesOf({ text }: Book): readonly Entry[] {
 
 /** As a name is compared: `U.S.A.` and `usa` are one, so are `C-Suite` and `c suite`. */
 const plain = (text: string): string =>
-  normalForm(text)
-    .normalize("NFD")
-    .replace(/[\p{M}.]/gu, "")
+  withoutMarks(normalForm(text))
+    .replaceAll(".", "")
     .replaceAll("&", " and ")
     .replace(/[\s_-]+/g, " ")
     .replace(/^the /, "");

@@ -8,6 +8,9 @@ export function normalForm(text: string): string {
   return isAscii(text) ? asciiForm(text) : unicodeForm(text, "ss");
 }
 
+/** A text without accents: letters alone, in whatever way it was composed. */
+export const withoutMarks = (text: string): string => text.normalize("NFD").replace(/\p{M}/gu, "");
+
 /** {@link normalForm} of an address, in which a sharp s and a double one are two. */
 export function addressForm(text: string): string {
   return isAscii(text) ? asciiForm(text) : unicodeForm(text, "ß");

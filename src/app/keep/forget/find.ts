@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf, listedIn } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
-import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
+import { openLibrary, shelfOfPlan, withLibrary } from "../../../engine/library/take-in.ts";
 import { kindOf } from "../../../engine/output/distinct.ts";
 import type { JournalRecord } from "../../../engine/runs/journal.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
@@ -13,9 +13,9 @@ import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { read } from "../../../shared/contract/naming/read.ts";
 import { takenFor } from "../../../shared/contract/naming/who.ts";
-import { normalForm } from "../../../shared/contract/normalise.ts";
+import { normalForm, withoutMarks } from "../../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../../shared/contract/suppression.ts";
-import { echo } from "../../../shared/contract/text.ts";
+import { echo, someOf } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { missingPackage, toInstall } from "../../../shared/packages.ts";
 import {
@@ -162,7 +162,8 @@ export async function learn(
   store: RunStore,
 ): Promise<PersonMatcher> {
   const reading = read(word);
-  if (["nothing", "several", "company"].includes(reading.is)) throw nobody(word);
+  if (["nothing", "several", "company"].includes(reading.is))
+    throw await nobody(word, everything, store);
 
   const person = new PersonMatcher(reading.is === "name" ? undefined : word);
   const called = normalForm(word);
@@ -182,7 +183,7 @@ export async function learn(
     for (const { who, service } of hits) fresh = person.add(who, service) || fresh;
   }
 
-  if (reading.is === "name" && !person.isKnown) throw nobody(word);
+  if (reading.is === "name" && !person.isKnown) throw await nobody(word, everything, store);
   return person;
 }
 
@@ -194,6 +195,9 @@ export function keptPeople(context: Context) {
   return {
     /** @throws CliError as {@link learn} */
     learn: async (word: string): Promise<PersonMatcher> => learn(word, await everything(), store),
+
+    /** A hint at those who are called almost so; undefined: nobody is. */
+    almostCalled: async (word: string) => almostCalled(word, await everything(), store),
 
     /** How many of them these names stand for; undefined where that cannot be read. */
     hiddenBy: async (names: readonly SuppressedName[]): Promise<number | undefined> => {
@@ -212,13 +216,45 @@ export function keptPeople(context: Context) {
   };
 }
 
-export const nobody = (word: string): CliError =>
-  failed.not_found(
+/** Exit 6: nobody of these. */
+export async function nobody(
+  word: string,
+  everything: Everything,
+  store: RunStore,
+): Promise<CliError> {
+  return failed.not_found(
     `nobody who is kept is "${echo(word)}", which was taken for ${takenFor(word)}`,
-    "their profile address, its last part or an id may be kept; headcount suppress " +
-      "add with one of them leaves somebody out who is not here yet",
+    (await almostCalled(word, everything, store)) ??
+      "their profile address, its last part or an id may be kept; headcount suppress " +
+        "add with one of them leaves somebody out who is not here yet",
     "nobody_kept",
   );
+}
+
+/** A hint at those who are called almost so, as a name is seldom asked for as it is kept. */
+async function almostCalled(
+  word: string,
+  everything: Everything,
+  store: RunStore,
+): Promise<string | undefined> {
+  const near = new Set<string>();
+  for await (const { who } of sightings(everything, store))
+    if (isAlmostCalled(word, who)) near.add(echo(who.address ?? who.id ?? ""));
+  if (near.size === 0) return undefined;
+  return `called almost so: ${someOf([...near])}; name whoever is meant by that`;
+}
+
+/** Whether a name is somebody's but for accents, order, or words that only one of the two has. */
+function isAlmostCalled(word: string, { names = [] }: Identity): boolean {
+  const asked = wordsOf(word);
+  return names.map(wordsOf).some((own) => {
+    const both = own.filter((one) => asked.includes(one)).length;
+    return both > 0 && both >= Math.min(own.length, asked.length);
+  });
+}
+
+const wordsOf = (name: string): readonly string[] =>
+  withoutMarks(normalForm(name)).match(/[\p{L}\p{N}]+/gu) ?? [];
 
 async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sighting[]> {
   if (kindOf({ plan }) !== "person") return [];
@@ -308,13 +344,10 @@ export async function keptWithin(
   }
 
   for (const path of libraries) {
-    const library = await Library.open(path, await store.suppression());
-    try {
+    await withLibrary(path, store, (library) => {
       for (const { body } of bodiesOf(library))
         if (!places.includes(path) && isWithin(parseExact(body))) places.push(path);
-    } finally {
-      library.close();
-    }
+    });
   }
 
   return places;

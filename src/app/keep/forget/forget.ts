@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf, forgetPeople } from "../../../engine/library/forget.ts";
-import { Library } from "../../../engine/library/library.ts";
+import { withLibrary } from "../../../engine/library/take-in.ts";
 import { sha256Of } from "../../../engine/output/paths.ts";
 import type { Disk } from "../../../engine/runs/disk.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
@@ -83,7 +83,7 @@ export async function findTraces(word: string, context: Context): Promise<Traces
     (person.isCertain && [runs, outputs, histories, mentions].some(({ length }) => length > 0));
   // Somebody who is on the list may be there because an
   // earlier attempt was cut short: what it deleted is wiped.
-  if (!isKept && !(await wasForgotten(word, context))) throw nobody(word);
+  if (!isKept && !(await wasForgotten(word, context))) throw await nobody(word, data, store);
 
   return traces;
 }
@@ -114,14 +114,10 @@ async function tracesOf(
   outputs.push(...files.outputs);
 
   for (const path of data.libraries) {
-    const library = await Library.open(path, await store.suppression());
-    try {
-      owned += new Set(
-        [...bodiesOf(library)].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n),
-      ).size;
-    } finally {
-      library.close();
-    }
+    const bodies = await withLibrary(path, store, (library) =>
+      [...bodiesOf(library)].filter(({ body }) => person.isOf(body, path)),
+    );
+    owned += new Set(bodies.map(({ n }) => n)).size;
   }
 
   const touched = ({ plan, rows, isNamed, isIn, receipt }: RunFound): boolean =>
@@ -317,16 +313,12 @@ async function forgetRun(
   await store.rewrite(plan.id, context, after);
 }
 
-async function forgetIn(path: string, person: PersonMatcher, store: RunStore): Promise<void> {
-  const library = await Library.open(path, await store.suppression());
-  try {
+const forgetIn = (path: string, person: PersonMatcher, store: RunStore): Promise<void> =>
+  withLibrary(path, store, (library) =>
     forgetPeople(
       library,
       (body) => person.isOf(body, path),
       (identity) => person.is(whoIs(identity), path),
       (target) => person.isNamedByFilters(target),
-    );
-  } finally {
-    library.close();
-  }
-}
+    ),
+  );

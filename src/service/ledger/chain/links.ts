@@ -42,7 +42,8 @@ export const ENTRY_COLUMNS = columnsOf(
   "account_id mode kind amount balance_after hold_id refund_of " +
     "operation note day created_at actor price sold",
 );
-export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${column}`).join(", ")}, e.chain, h.digest AS hold_digest, h.reply
+export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${column}`).join(", ")},
+  e.chain, h.digest AS hold_digest, h.reply
   FROM entries e LEFT JOIN holds h ON h.id = e.hold_id`;
 export const AUDIT_COLUMNS = columnsOf("at actor action account_id target detail states");
 export const REPLY_COLUMNS = columnsOf("request_hash status headers body");
@@ -111,9 +112,11 @@ export interface Acting {
 export const THINGS = {
   account: "SELECT id, name, created_at, suspended_at FROM accounts",
   plan: "SELECT account_id AS id, name, per_minute, per_day, costs, small_counts, keep_days FROM plans",
-  key: `SELECT id, account_id, name, mode, prefix, hash, created_at, revoked_at, expires_at, scopes, origin FROM keys`,
+  key: `SELECT id, account_id, name, mode, prefix, hash, created_at, revoked_at, expires_at, scopes,
+    origin FROM keys`,
   cap: "SELECT key_id AS id, cap FROM budgets",
-  session: `SELECT id, hash, proof_hash, account_id, role, key_hash, created_at, expires_at, ended_at FROM console_sessions`,
+  session: `SELECT id, hash, proof_hash, account_id, role, key_hash, created_at, expires_at,
+    ended_at FROM console_sessions`,
 } as const;
 export const auditStateOf = (row: Readonly<Record<string, unknown>>): string =>
   digestOf("state", ...(Object.values(row) as DigestPart[]));
