@@ -61,18 +61,23 @@ const NATIVE = "\0native:";
 const NODE_SQLITE = fileURLToPath(new URL("node-sqlite.cjs", import.meta.url));
 const SQLITE_WASM = "node_modules/wa-sqlite/dist/wa-sqlite";
 
-/** A proxy needs one class of undici, which as a whole is a tenth of the download, and one of its two parsers. */
+/** A proxy needs two classes of undici, which as a whole is a tenth of the download, and one of its two parsers. */
 const onlyProxies = (root) => ({
   name: "undici-without-fetch",
   resolveId: (id) => {
     if (id.endsWith("/llhttp_simd-wasm.js")) return fileURLToPath(new URL(PARSER, root));
     return id === "undici" ? PROXIES : undefined;
   },
-  load: (id) =>
-    id === PROXIES
-      ? 'exports.ProxyAgent = require("undici/lib/dispatcher/proxy-agent.js");'
-      : undefined,
+  load: (id) => (id === PROXIES ? { code: DISPATCHERS, moduleType: "js" } : undefined),
 });
+// By `export`, so that a class that is used and is not here ends the build. A tunnel is made by `connect`, which undici hangs in.
+const DISPATCHERS = `
+import Dispatcher from "undici/lib/dispatcher/dispatcher.js";
+import connect from "undici/lib/api/api-connect.js";
+Object.assign(Dispatcher.prototype, { connect });
+export { default as Pool } from "undici/lib/dispatcher/pool.js";
+export { default as ProxyAgent } from "undici/lib/dispatcher/proxy-agent.js";
+`;
 const PARSER = "node_modules/undici/lib/llhttp/llhttp-wasm.js";
 const PROXIES = "\0undici";
 

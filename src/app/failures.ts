@@ -40,6 +40,8 @@ const doctor = (site: CallSite): OwnCommand =>
 /** What an answer says, and of which call. */
 interface Answered extends CallSite {
   readonly status: number;
+  /** Whether it came as the contract says: else something in between may have given it. */
+  readonly envelope: boolean;
   /** In the service's words. */
   readonly detail: Sentence;
   readonly requestId: string | undefined;
@@ -77,8 +79,9 @@ const KEY = row(
   "key_refused",
   "auth",
   (answer) => say`the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
-  ({ key, connectionName, vendor }) => {
-    const sent = vendor === undefined ? "Authorization: Bearer" : `the file of ${vendor} says`;
+  ({ envelope, key, connectionName, vendor }) => {
+    const bearer = `Authorization: Bearer${envelope ? "" : "; a proxy or firewall in between may have refused it"}`;
+    const sent = vendor === undefined ? bearer : `the file of ${vendor} says`;
     return key?.source === "environment"
       ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
           `login stores; it was sent as ${sent}`
@@ -178,8 +181,8 @@ const FREE = "; nothing was charged";
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail.map(theirs);
   const { message, hint, ...own } = rowOf(error);
-  const { status, requestId, refusedSizes } = error;
-  const answer = { ...site, status, detail, requestId, refusedSizes };
+  const { status, requestId, refusedSizes, envelope } = error;
+  const answer = { ...site, status, detail, requestId, refusedSizes, envelope };
   const call = message(answer);
 
   return new CliError({

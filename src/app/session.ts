@@ -1,3 +1,4 @@
+import type { DeclaredPace } from "../engine/client/declared-limit.ts";
 import { DEFAULT_DIALECT, type ServiceLimits } from "../engine/client/dialect.ts";
 import { type ClientOptions, createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
@@ -132,7 +133,7 @@ async function clientFor(
   target: Opened,
   context: Context,
   { notice = silent, log, asking }: SessionEvents,
-  maxWaitMs: number,
+  pace: DeclaredPace,
 ) {
   let kept = Promise.resolve();
   const keeping = (work: () => Promise<void>): void => {
@@ -152,10 +153,10 @@ async function clientFor(
       log,
       asking,
       onLimits: (limits) => keeping(() => keepLimits(limits, target, context, notice)),
-      timeouts: { free: patienceOf(maxWaitMs) },
+      timeouts: { free: patienceOf(pace.maxWaitMs) },
     },
     context,
-    { vendor, heeded, onSeen: (keep) => keeping(() => keep(target.name)) },
+    { vendor, heeded, pace, onSeen: (keep) => keeping(() => keep(target.name)) },
   );
 
   const close = async (): Promise<void> => {
@@ -181,11 +182,12 @@ async function sessionFor(
 
   const stateDir = findFolder("state", context);
   const pacer = new Pacer({ stateDir, baseUrl: serviceId, apiKey, now });
-  const { client, close } = await clientFor(target, context, events, maxWaitMs);
   const pauses: Session["pauses"] = {};
   const words = wordsOf(events, pauses, now);
+  const pace = { now, sleep, maxWaitMs, pacer, onTurn: words.onTurn };
+  const { client, close } = await clientFor(target, context, events, pace);
   return {
-    client: paced(client, { now, sleep, random, maxWaitMs, pacer, signal, ...words }),
+    client: paced(client, { ...pace, random, signal, ...words }),
     connectionName,
     serviceId,
     get keyFingerprint() {
@@ -210,6 +212,8 @@ async function sessionFor(
 
 export interface KeptTerms extends Partial<Pick<Opened, "heeded">> {
   readonly isProbe?: boolean;
+  /** Of a session; undefined: one that is this client's alone. */
+  readonly pace?: DeclaredPace;
   /** Gets what keeps what a client saw, for the processes after it, with a connection's name. */
   readonly onSeen?: (keep: (name: string) => Promise<void>) => void;
 }
@@ -228,6 +232,9 @@ export async function openClient(
   return (await vendorClient(vendor, options, terms, context)).client;
 }
 
+/** Of who is asked outside of a session, which is told how long. */
+const USUAL_WAIT_MS = 300_000;
+
 /**
  * Speaks as the copy of a vendor's file says, and that file.
  * @throws CliError exit 2 where that file is none, or is not there
@@ -235,7 +242,7 @@ export async function openClient(
 export async function vendorClient(
   copy: string,
   options: ClientOptions,
-  { heeded, isProbe, onSeen }: KeptTerms,
+  { heeded, isProbe, onSeen, pace }: KeptTerms,
   context: Context,
 ) {
   const [{ heededBy, keepCharged, keepHeeded, ownFile }, { DialectClient }] = await Promise.all([
@@ -243,10 +250,13 @@ export async function vendorClient(
     import("../engine/dialect/client.ts"),
   ]);
   const own = await ownFile(copy, context);
+  const { now, sleep } = context;
+  const pacer = new Pacer({ ...options, stateDir: findFolder("state", context) });
 
   const client = new DialectClient(own.file, options, {
     copy,
     isProbe,
+    pace: pace ?? { now, sleep, pacer, maxWaitMs: USUAL_WAIT_MS },
     heeded: heededBy(heeded, copy, context.now()),
     onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: copy }, context)),
     onCharged: (amount) => onSeen?.((name) => keepCharged(amount, { ...options, name }, context)),

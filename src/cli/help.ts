@@ -86,12 +86,16 @@ export function layered(
     isProgram ? !OPTIONS.has(long) && long !== "--help" : rare.has(long);
   const plain = new Help();
 
-  command.configureHelp({
+  const shown: Partial<Help> = {
     visibleOptions: (of) => plain.visibleOptions(of).filter((option) => !isLeftOut(option)),
     ...(isProgram && {
       visibleCommands: (of) =>
         plain.visibleCommands(of).filter((child) => COMMANDS.has(child.name())),
     }),
+  };
+  // Of the help alone: what is left out there is suggested after a slip.
+  command.configureHelp({
+    formatHelp: (of, helper) => plain.formatHelp(of, Object.assign(helper, shown)),
   });
 
   const rest = sorted.filter((option) => !option.hidden && isLeftOut(option)).length;

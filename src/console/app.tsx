@@ -77,6 +77,8 @@ function Main({ children, item, page }: MainProps) {
   useEffect(() => {
     document.title = `${PAGES.find(({ id }) => id === page)?.name ?? ""} · headcount`;
     notice.value = "";
+    // On a phone the names of the pages are one line that scrolls.
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest" });
     // Who went to another page begins at its top, with the keyboard too.
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;

@@ -125,6 +125,17 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
     return { ...outcome, clock, calls: server.seen.length };
   }
 
+  test("a refusal that is no reply of the API is no proof against the key", async () => {
+    const page = await rawServer((_, response) =>
+      response.writeHead(403, { "content-type": "text/html" }).end("<title>Blocked</title>"),
+    );
+    const ran = await run(["account"], { url: page.url, clock: fakeClock() });
+    await page.close();
+    expect(ran).toMatchObject({ code: 3, stdout: "" });
+    expect(ran.stderr).toContain('not the API\'s JSON but text/html: "Blocked"');
+    expect(ran.stderr).toMatch(/hint: .* a proxy or firewall in between may have refused it\n/);
+  });
+
   test.each([
     [401, 3, "key_refused"],
     [403, 3, "forbidden"],

@@ -66,6 +66,16 @@ test("in the midst of a command it is the same, also within a limit", async () =
   expect([...service.sold.values()].every((times) => times === 1)).toBe(true);
 });
 
+test("where a reply breaks off before its cursor it is the same", async () => {
+  const { service, run, ids } = await scene({ cuts: (behind) => behind === 10 });
+  const some = await run(`${SEARCH} --max-credits 35 -o few.csv`);
+  expect(some, some.stderr).toMatchObject({ code: 0 });
+  expect(some.stderr).toContain("breaks off before the service's cursor of what follows 20 rows");
+  expect(ids("few.csv")).toHaveLength(service.rowsSold());
+  expect(service.rowsSold()).toBeGreaterThan(20);
+  expect([...service.sold.values()].every((times) => times === 1)).toBe(true);
+});
+
 test("a job and an agent do the same", async () => {
   const { service, u, run, ids } = await scene(expire);
   const sales = {

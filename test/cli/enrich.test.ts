@@ -73,7 +73,7 @@ describe("enrich", () => {
     const argv = ["enrich", "my file.csv", "--column", "Webseite", "-o", "x.csv"];
     await u.ends(2, argv, "hint: --input 'my file.csv' --column Webseite reads the companies");
     writeFileSync(u.file("head.csv"), "Account,Website\n");
-    await u.ends(2, ["enrich", "--input", "head.csv"], "head.csv has no row with a company");
+    await u.ends(2, ["enrich", "--input", "head.csv"], "no row of head.csv names a company");
     const read = asTyped`enrich --input ${"my file.csv"} --column Webseite --dry-run`;
     await u.ran(read);
   });
@@ -239,7 +239,7 @@ describe("enrich", () => {
       const none = await user("http://127.0.0.1:1", service.key).run(argv, { stdin: "ftp://x\n" });
       expect(none).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining('stdin line 1: "ftp://x" names no company'),
+        stderr: expect.stringContaining('no row of stdin names a company: "ftp://x" is no '),
       });
       const word = await user("http://127.0.0.1:1", service.key).run([command, "ftp://x"]);
       expect(word).toMatchObject({

@@ -387,7 +387,18 @@ test.each<[string, string, string[], string]>([
     ["crm.csv"],
     "crm.csv has no column that names a company",
   ],
-  ["no row that names one", 'Website\n""\nn/a\n', ["crm.csv"], "no row of crm.csv names a company"],
+  [
+    "no row that names one",
+    'Website\n""\nn/a\n',
+    ["crm.csv"],
+    'no row of crm.csv names a company by Website: "n/a" names no company',
+  ],
+  [
+    "another column that names them",
+    "LinkedIn URL,Website\nhttps://network.example/company/acme/?trk=x,n/a\n",
+    ["crm.csv"],
+    "hint: --column 'LinkedIn URL': its cells are domains or profiles",
+  ],
   [
     "columns like ours",
     "Website,HC_name\na.com,x\n",

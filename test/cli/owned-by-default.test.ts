@@ -308,6 +308,26 @@ test.each([["--max-credits 2", 2]])(
   },
 );
 
+test("stopped with a cap where few are owned, the cap that is named is of what came since", async () => {
+  u = user(service.url, service.key);
+  await u.ran([
+    ...SALES,
+    ...names.slice(-2).flatMap((name) => ["--name", name]),
+    "--yes",
+    "-o",
+    "few.csv",
+  ]);
+  const ran = await u.run([...SALES, "--max-credits", "30", "-o", "a.csv"]);
+  const [, raised = "", most] =
+    /headcount (search --department=Sales --with-owned --max-credits (\d+) -o \S+ --overwrite)/.exec(
+      ran.stderr,
+    ) ?? [];
+  const [whole, cost] = await paid(() => u.run(raised.split(" ")));
+  expect([whole.code, Number(most)], whole.stderr).toEqual([0, all.length - 30]);
+  expect(cost).toBeLessThanOrEqual(Number(most));
+  expect(ids("a.csv")).toEqual(all);
+});
+
 test("who said --again pays for all, and going on does so too", async () => {
   const [ran, credits] = await paid(() =>
     u.run([...SALES, "--again", "--max-credits", "5", "-o", "a.csv"]),

@@ -115,6 +115,28 @@ test("a limit that was given is lowered by no hint; where all is finished, the r
   expect(bare.stderr).toBe(`Nothing to resume: no run is unfinished; ${named}\n`);
 });
 
+test("--dry-run tells what going on costs, as the same search does, and writes nothing", async () => {
+  await u.ends(5, [...SALES, ...STOPPED, "-o", "a.csv"]);
+  const [id = ""] = runIds(u);
+  const run = u.file(join("state", "runs", id));
+  const before = [await charged(service, CREDITS), readFileSync(join(run, "journal.ndjson"))];
+  const json = async (argv: readonly string[]) => JSON.parse((await u.ran(argv)).stdout);
+
+  const bounds = ["--max-credits", "100", "--dry-run", "--json"];
+  const rest = await json(["resume", ...bounds]);
+  expect(rest).toMatchObject({ kept: 60, rows: 100, credits: 40, bound: "cap" });
+  expect(await json([...SALES, ...bounds, "-o", "a.csv"])).toEqual(rest);
+  expect((await u.ran(["resume", id, "--dry-run"])).stdout).toMatch(/kept already +60/);
+  expect([await charged(service, CREDITS), readFileSync(join(run, "journal.ndjson"))]).toEqual(
+    before,
+  );
+  expect(visibleFiles(u)).toEqual([]);
+
+  // It was to be complete, and is not within that.
+  await u.ends(5, ["resume", "--max-credits", "100", "--yes"]);
+  expect(await charged(service, CREDITS)).toBe(Number(before[0]) + 40);
+});
+
 test("more than was agreed to needs consent again; less does not", async () => {
   await stopped("a.csv");
   const before = await charged(service, CREDITS);

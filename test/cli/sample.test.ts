@@ -403,7 +403,7 @@ describe("at a service of somebody else", () => {
     expect(ran).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /refused 1 row that was drawn[\s\S]*--per-page draws more rows/,
+        /refused a page of 1 row of the sample[\s\S]*--per-page draws more rows/,
       ),
     });
     expect({ charged: foreign.charged(), runs: runIds(u) }).toEqual({ charged: 0, runs: [] });
@@ -464,7 +464,7 @@ describe("at a service of somebody else", () => {
       expect(ran).toMatchObject({
         code: 2,
         stderr: expect.stringMatching(
-          /refused 1 row that was drawn[\s\S]*if it does not go as deep/,
+          /refused a page of 1 row of the sample[\s\S]*if it does not go as deep/,
         ),
       });
       expect(foreign.charged()).toBe(0);

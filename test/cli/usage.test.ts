@@ -102,6 +102,13 @@ describe("hints name the command", () => {
     ],
     [["search", "--limit"], /argument missing\nhint: headcount help search/],
     [["count", "--departmnt", "x"], /hint: Did you mean --department\?/],
+    // Which no short help lists.
+    [["supress", "list"], /hint: Did you mean suppress\?/],
+    [["search", "--concurency", "2"], /hint: Did you mean --concurrency\?/],
+    [
+      ["count", "--department", "Sales, legal"],
+      /"Sales, legal" \(several in one: give each by itself\); valid/,
+    ],
   ])("%j", async (argv, expected) => {
     const ran = await run(...argv);
     expect(ran.code).toBe(2);

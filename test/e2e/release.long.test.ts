@@ -12,12 +12,14 @@ import {
 } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { isBuiltin } from "node:module";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join, resolve } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { available, openRing } from "../keyring/ring.ts";
 import { asTyped } from "../support/as-typed.ts";
+import { CERTIFICATE, CERTIFICATE_KEY } from "../support/certificate.ts";
 import { answerEnvelope, rawServer, tempDir } from "../support/client.ts";
 import { user } from "../support/export.ts";
 import { isLeftOut } from "../support/tools.ts";
@@ -144,6 +146,38 @@ describe("npm run release", () => {
       exports: { ".": { types: string } };
     };
     expect(existsSync(join(unpacked, manifest.exports["."].types))).toBe(true);
+  });
+
+  // A part of undici is in it, and of the clone's tests the whole of it is what answers.
+  test("goes through a proxy, by a tunnel in which the service proves who it is", async () => {
+    const service = createTlsServer({ key: CERTIFICATE_KEY, cert: CERTIFICATE });
+    const asked: (string | undefined)[] = [];
+    const proxy = createServer().on("connect", ({ url }, socket: Socket) => {
+      asked.push(url);
+      const far = connect((service.address() as AddressInfo).port, "127.0.0.1", () => {
+        socket.write("HTTP/1.1 200 OK\r\n\r\n");
+        socket.pipe(far).pipe(socket);
+      });
+      for (const end of [far, socket]) end.on("error", () => far.destroy());
+    });
+    for (const server of [service, proxy])
+      await new Promise<void>((done) => server.listen(0, "127.0.0.1", () => done()));
+    const home = tempDir("headcount-release-");
+    const env = {
+      PATH: process.env.PATH,
+      HOME: home,
+      HEADCOUNT_API_KEY: "svc_live_0001",
+      HEADCOUNT_BASE_URL: "https://api.example",
+      HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    };
+    const argv = [join(unpacked, "bin/headcount.js"), "account"];
+    const refused = promisify(execFile)(process.execPath, argv, { env });
+    await expect(refused).rejects.toMatchObject({
+      code: 8,
+      stderr: expect.stringMatching(/https:\/\/api\.example through the proxy .*certificate/),
+    });
+    expect(asked).toContain("api.example:443");
+    for (const server of [service, proxy]) server.close();
   });
 
   anyNode("both packages name the repository, which provenance asks for", () => {

@@ -98,7 +98,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
       await page.getByRole("link", { name: "API keys" }).click();
       return card.textContent();
     };
-    await expect.poll(used, { timeout: 10_000 }).not.toContain("last used never");
+    await expect.poll(used, { timeout: 10_000 }).not.toContain("never used");
     await card.getByRole("button", { name: "Revoke…" }).click();
     await page
       .getByRole("dialog")

@@ -300,8 +300,10 @@ test("what is owned is not paid for again: a quote says how many are yours and b
     credits: 0,
   });
   expect((await agent.call("quote", { ...enrich, again: true })).data).toMatchObject({
-    yours: null,
+    yours: 1,
+    paid_again: 1,
     credits: 1,
+    notice: expect.stringContaining("without again only the others are looked up"),
   });
   // A limit that bounds nothing changes nothing of it; whoever is owned costs nothing, and is not said to be nobody.
   const rest = await quoted(agent, 1_000, filters);

@@ -78,7 +78,7 @@ tryCases([
         run(BUY, 0, { ...whole(237), rows: 237 }),
         run(`${SLUG} --max-credits 203 --overwrite`, 5, {
           chargedAtMost: 237 + 203,
-          says: ["no page that is as small"],
+          says: ["no page there that is as small"],
         }),
       ],
     }),

@@ -140,6 +140,48 @@ const CASES: readonly CrowdCase[] = [
       run(`resume last --max-credits ${many} --overwrite`, 0, { charged: many }),
     ],
   },
+  ...Object.entries(BUYERS).map(
+    ([buyer, buys]): CrowdCase => ({
+      name: `the small last page that begins right behind a wall is refused for that, not for its size: ${buyer}`,
+      habit: WALL,
+      people: sales(264),
+      files: { "jobs.json": { jobs: { sales: JOB } } },
+      steps: [buys(264)],
+      isLong: buyer !== "search",
+    }),
+  ),
+  {
+    name: "whether it is the size or the place nobody can tell for less than a whole page: it ends and says so",
+    habit: WALL,
+    people: sales(264),
+    steps: [
+      run(`${SALES} --max-credits 264 -o o.csv`, 5, {
+        says: ["no page there that is as small as what is left to buy"],
+        charged: 250,
+      }),
+      run(/headcount (resume \S+ --max-credits 300)/, 0, { charged: 264 }),
+    ],
+  },
+  // What a smaller page behind it is refused for, the pages before it tell, whichever answer is first.
+  ...Object.entries({
+    search: run(`${SALES} --limit 366 --yes -o o.csv`, 0),
+    "search --with-owned": run(`${SALES} --with-owned --limit 366 --yes -o o.csv`, 0),
+    "a job": run("jobs run sales --file jobs.json", 0),
+    "a tool": ask(
+      "--max-credits 4000",
+      "buy",
+      { filters: { department: "Sales" }, profiles: 366 },
+      0,
+    ),
+  } satisfies Record<string, Step<Crowded>>).map(
+    ([buyer, step]): CrowdCase => ({
+      isLong: true,
+      name: `refusals that overtake those of the pages before them: ${buyer}`,
+      habit: { ...WALL, smallerFirst: true },
+      files: { "jobs.json": { jobs: { sales: { ...JOB, command: "search", limit: 366 } } } },
+      steps: [{ ...step, charged: 366, silent: ["as small as"] }],
+    }),
+  ),
   {
     name: "people without an address are told by their names and departments",
     habit: { wall: 250, maxPerPage: 50, wallSays: "at most 250 rows: page x per_page" },

@@ -210,6 +210,7 @@ describe("options and defaults", () => {
     ["small-counts=1,000", "hint: small-counts=1000\n"],
     ["person_search=1,000", "hint: write it as 1000\n"],
     ["person_search=abc", "credits of 0 or more"],
+    ["person_search=-1", 'not "-1"\n'],
     ["person_search=1000001", "cannot exceed 1,000,000 credits"],
     ["person_search=9223372036854.775807", "cannot exceed 1,000,000 credits"],
   ])("--cost %s: %s", async (cost, says) => {

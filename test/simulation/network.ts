@@ -108,7 +108,9 @@ export class Line {
     const { now } = this;
     if (now === undefined) return call.hangUp();
     const body = Buffer.concat(chunks);
-    const what = `${incoming.method} ${(incoming.url ?? "").split("?")[0]} ${body.toString("utf8").slice(0, 60)}`;
+    // An export of the page has an id by chance.
+    const path = (incoming.url ?? "").split("?")[0]?.replace(/\b[0-9a-f]{16}\b/, "…");
+    const what = `${incoming.method} ${path} ${body.toString("utf8").slice(0, 60)}`;
     const refuse = (status: number) => () => call.answer(refusal(status));
     now.scheduler.arrive({
       actor,

@@ -96,6 +96,7 @@ export class Person {
   /** Whom nothing shows any more: suppressed, or forgotten. */
   readonly avoided = new Set<string>();
   readonly forgotten = new Set<string>();
+  #listed = 0;
   /** Files that are there whole, and what they are lists of. */
   readonly lists = new Map<string, Typed>();
   files = 0;
@@ -106,6 +107,14 @@ export class Person {
   constructor(name: UserName, line: Line) {
     this.name = name;
     this.line = line;
+  }
+
+  /** Whether the suppression list has more entries, below its head, than when it was last looked at. */
+  listGrows(): boolean {
+    const file = this.path("state/suppression/list.ndjson");
+    const before = this.#listed;
+    this.#listed = existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 2 : 0;
+    return this.#listed > before;
   }
 
   path(file: string): string {

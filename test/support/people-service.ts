@@ -36,6 +36,8 @@ export interface PeopleOptions {
   maxDepth: number | undefined;
   /** Pages are reached by cursors, those behind so many rows; whether one is still good. */
   cursors: ((behind: number) => boolean) | undefined;
+  /** Whether the page behind so many rows breaks off behind its last one. */
+  cuts: (behind: number) => boolean;
   /** Rows up to which a page may go; no account tells it, only a 422 with this text. */
   wall: number | undefined;
   wallSays: string;
@@ -117,6 +119,7 @@ export async function startPeopleService(
     perMinute: undefined,
     maxDepth: undefined,
     cursors: undefined,
+    cuts: () => false,
     wall: undefined,
     wallSays: "too deep",
     smallerFirst: false,
@@ -218,7 +221,7 @@ export async function startPeopleService(
     const once = request.headers["idempotency-key"] as string | undefined;
     const before = once === undefined ? undefined : replies.get(once);
     if (before !== undefined) return answer(200, before);
-    const { cursors } = options;
+    const { cuts, cursors } = options;
     const behind = cursors === undefined ? undefined : Number(sent.cursor?.slice(1) ?? 0);
     if (sent.cursor !== undefined && behind !== undefined && cursors?.(behind) === false)
       return answer(400, body(false, null, 0, ["this cursor has expired"]));
@@ -237,7 +240,8 @@ export async function startPeopleService(
     const end = from + page.length;
     const next = end < there.length ? `c${end}` : null;
     const result = cursors === undefined ? page : { people: page, next_cursor: next };
-    const text = body(true, result, page.length * options.price, []);
+    const whole = body(true, result, page.length * options.price, []);
+    const text = cuts(from) ? whole.slice(0, whole.indexOf('}],"next_cursor"') + 2) : whole;
     if (once !== undefined) replies.set(once, text);
     return answer(200, text);
   }

@@ -30,9 +30,9 @@ export async function userOfVendor<Own, Vendor extends RunningVendor<Own>>(
     HEADCOUNT_API_KEY: vendor.key,
   };
 
+  const clock = swiftClock();
   const run = async (line: string, interrupt?: number) => {
     const argv = line.split(" ").map((word) => word.replaceAll("_", " "));
-    const clock = swiftClock();
     const ran = testContext({ cwd: dir, env, argv, clock, random: () => 0.01 });
     if (interrupt !== undefined) setTimeout(() => ran.interrupt(), interrupt);
     const code = await main(argv, ran.context);
@@ -60,5 +60,5 @@ export async function userOfVendor<Own, Vendor extends RunningVendor<Own>>(
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  return { vendor, dir, env, run, added, spend, pending, rows };
+  return { vendor, dir, env, clock, run, added, spend, pending, rows };
 }

@@ -80,6 +80,16 @@ describe("which proxy", () => {
     expect(message).not.toMatch(/SECRET|puser|pa\//);
   });
 
+  test.each([
+    ["api.example.com", "with its scheme"],
+    ["http://::1:8898", "brackets, as in http://[::1]:8787"],
+    ["http://127.0.0.1:99999", "a port is a number up to 65535"],
+  ])("a base URL that is none says why: %s", (value, hint) => {
+    expect(() => parseBaseUrl(value)).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining(hint) }),
+    );
+  });
+
   test.each(["https://user:pa/SECRET@x", "https://user/SECRET@x", "user:SECRET@x"])(
     "nor in a base URL: %s",
     (value) => {

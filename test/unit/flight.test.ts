@@ -80,3 +80,22 @@ test("until the books have a reply that bars the way no call goes out, nor once 
   flight.stop(new Error("the disk is full"));
   await stopped;
 });
+
+test.each([
+  ["a page of its target before it that is asked for", 0, 0, "flying", true],
+  ["one whose reply is being written", 0, 0, "keeping", true],
+  ["one that is not asked for yet", 0, 0, "ready", false],
+  ["one of its target behind it", 0, 20, "flying", false],
+  // A look-up is one page a company; of each company the pages are its own.
+  ["one of another target", 1, 0, "flying", false],
+] as const)("whether a page lies behind %s", (_, target, offset, phase, isBehind) => {
+  const flight = new Flight();
+  const page = { perPage: 10, hold: creditsOf("10"), key: "k", at: 0 };
+  const [other, own] = [
+    { n: 1, target, offset },
+    { n: 2, target: 0, offset: 10 },
+  ].map((place) => flight.add(newUnit({ t: "intent", ...place, ...page }), false));
+  if (other === undefined || own === undefined) throw new Error("two");
+  flight.turn(other, phase);
+  expect(flight.isBehind(own)).toBe(isBehind);
+});

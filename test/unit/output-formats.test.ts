@@ -743,6 +743,8 @@ describe("choices", () => {
       [undefined, "a.gz", "does not tell the format", "--format csv"],
       [undefined, "csv", "does not tell the format", "--format csv"],
       [undefined, "a.zip", "does not tell the format", ".csv.gz"],
+      [undefined, "/dev/null", "/dev/null is no regular file", "without -o"],
+      [undefined, "/tmp", "/tmp is a folder, not a file", "-o /tmp/people.csv"],
       [undefined, "a.xlsx.gz", "compressed in itself", "leave .gz out"],
       ["parquet.gz", "a", "compressed in itself", "leave .gz out"],
       ["xlsx", undefined, "needs a file", "-o people.xlsx"],

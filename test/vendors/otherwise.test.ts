@@ -98,7 +98,7 @@ async function userOf(file: object, odd: Odd = {}) {
 
     const found = String(asked.country ?? "").includes("zz") ? [] : PEOPLE;
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
-    const at = Number(asked.at ?? 0);
+    const at = Number(String(asked.at ?? 0).split("/")[0]);
     const some = found.slice(at, at + (asked.n ?? 1));
     const next =
       odd.leads?.(at) ?? (at + some.length < found.length ? String(at + some.length) : null);
@@ -353,4 +353,16 @@ test.each<[string, (at: number) => string, number]>([
   expect(ran.code, ran.stderr).not.toBe(0);
   expect(book.charged, ran.stderr).toBe(charged);
   expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
+});
+
+test.each([1, 2, 10])("a first page that leads back under a new name is seen at once, in pages of %i", async (size) => {
+  const pages = { by: "cursor", size: [1, size] };
+  const file = { ...FILE, calls: { ...FILE.calls, search: { ...FILE.calls.search, pages } } };
+  let names = 0;
+  const { run, book, spend } = await userOf(file, { leads: () => `0/${(names += 1)}` });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(book.charged, ran.stderr).toBe(1 + Math.min(size, PEOPLE.length - 1));
+  expect(ran.stderr).toMatch(/gave a page twice|came twice/);
+  expect(await spend()).toMatchObject({ uncertain: 0n });
 });

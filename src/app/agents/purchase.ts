@@ -123,7 +123,9 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
     most: leastOrMost(offered, target),
     quote_id: offer.id,
     profiles: Math.min(rowsToBuy(offered), fresh),
-    yours: isUnknown ? null : target.kind === "enrich" ? offered.kept : (offered.share?.owned ?? 0),
+    yours: isUnknown
+      ? null
+      : (offered.share?.owned ?? (target.kind === "enrich" ? offered.kept : 0)),
     paid_again: isUnknown ? null : paidAgain(offered),
     credits: creditsToNumber(offered.credits),
     balance_after: creditsOrNull(offered.balanceAfter),

@@ -25,7 +25,7 @@ import { CliError, failed, option, type Sentence, say, usageError } from "../../
 import { Page } from "../../shared/rows/page.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
-import { buyExport, type Priced, quoteExport, resumeExport } from "./purchase.ts";
+import { buyExport, type Priced, quoteExport, quoteRun, resumeExport } from "./purchase.ts";
 
 /** A priced order: what it would cost when it was asked for, and what free calls told then. */
 export interface Quotation extends Priced {
@@ -185,6 +185,18 @@ export async function resume(
   return await purchase(order, world, events, (deps) => resumeExport(id, optionsOf(order), deps));
 }
 
+/** What {@link resume} would cost, by free calls alone: nothing is written. @throws CliError */
+export async function priceRest(
+  id: string,
+  terms: Omit<Order, "target">,
+  world: World,
+  events: Events = {},
+): Promise<Quote> {
+  const { target } = await new RunStore(world.stateDir, world.disk).readPlan(id);
+  const order = { ...terms, target };
+  return await purchase(order, world, events, (deps) => quoteRun(id, optionsOf(order), deps));
+}
+
 async function purchase<T>(
   order: Order,
   world: World,
@@ -342,8 +354,7 @@ async function withAddresses(
   const { otherThan } = await import("../../engine/output/join.ts");
   const store = new RunStore(stateDir, disk);
   const identity = runIdentityOf(target, null, account, seller);
-  const how = { fresh: false, limit: undefined };
-  const pages = await ownedCompanies(store, identity, account.datasetVersion ?? null, how, { now });
+  const pages = await ownedCompanies(store, identity, account.datasetVersion ?? null, {}, { now });
   const bodies = new Map(pages.map(({ target: index, body }) => [target.companies[index], body]));
 
   return companies.map((company): Prospect => {

@@ -4,7 +4,7 @@ import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import type { Keep } from "../../engine/runs/plan.ts";
 import type { Networks } from "../../shared/contract/naming/address.ts";
 import { canonicalDomain } from "../../shared/contract/naming/address.ts";
-import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
+import { companyKey, isCompany, read } from "../../shared/contract/naming/read.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { columnsFor, plainName } from "../../shared/tables/headings.ts";
@@ -44,17 +44,31 @@ function requireNoClash(columns: readonly string[], prefix: string, name: string
   }
 }
 
-const namesNobody = (name: string, leftOut: number): CliError =>
-  leftOut > 0
-    ? usageError(
-        `${name} names no company but such as are on the suppression list; nothing was spent`,
-        "headcount suppress remove takes one off the list",
-        "suppressed",
-      )
-    : usageError(
-        `no row of ${name} names a company`,
-        "choose another column with --column NAME, or --by name where it names them by name",
-      );
+const onlySuppressed = (name: string): CliError =>
+  usageError(
+    `${name} names no company but such as are on the suppression list; nothing was spent`,
+    "headcount suppress remove takes one off the list",
+    "suppressed",
+  );
+
+/**
+ * Says by which columns it was read, and why its first row that says anything names no company.
+ * @param names what its rows name by the columns at `places`
+ */
+export function namesNobody(
+  name: string,
+  { columns, isList, rows }: InputTable,
+  places: readonly number[],
+  names: Awaited<ReturnType<typeof companiesOf>>,
+): CliError {
+  const by = isList ? "" : ` by ${places.map((place) => echo(columns[place] ?? "")).join(", ")}`;
+  const whys = names.map((each) => (isCompany(each) ? "empty" : each.why));
+  const others = columns.map((column, place) => (places.includes(place) ? "" : column));
+  return usageError(
+    `no row of ${name} names a company${by}: ${whys.find((why) => why !== "empty") ?? "empty"}`,
+    columnHint(others, rows) ?? `--by name looks names up${isList ? "" : `; or ${CHOOSE}`}`,
+  );
+}
 
 /** The rows of a table, each with the company that it names: one that several name is one. */
 function joinedBy(
@@ -117,7 +131,8 @@ export async function readKept(
   const learned = await networksFor(cells, learn);
   const names = await companiesOf(cells, { by, agree, learned });
   const { companies, leftOut, rows } = joinedBy(names, table, isLeftOut);
-  if (companies.length === 0) throw namesNobody(name, leftOut);
+  if (companies.length === 0 && leftOut > 0) throw onlySuppressed(name);
+  if (companies.length === 0) throw namesNobody(name, table, places, names);
 
   const { text, columns, json } = table;
   const sha256 = createHash("sha256").update(text).digest("hex");
@@ -169,7 +184,7 @@ export function companyColumns(
 
   throw usageError(
     `${name} has no column "${echo(column)}"; its columns: ${columns.map(echo).join(", ")}`,
-    columnHint(columns, rows),
+    columnHint(columns, rows) ?? CHOOSE,
   );
 }
 
@@ -180,20 +195,20 @@ function noColumn({ columns, rows }: InputTable, name: string): CliError {
     : ["no column that names a company", "its columns"];
   return usageError(
     `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
-    isData ? "add a first line such as id,website" : columnHint(columns, rows),
+    isData ? "add a first line such as id,website" : (columnHint(columns, rows) ?? CHOOSE),
   );
 }
 
-/** Names the column whose cells are domains. */
-function columnHint(columns: readonly string[], rows: readonly TableRow[]): string {
+const CHOOSE = "choose one with --column NAME";
+
+/** Names the column whose cells are sites or profiles; undefined where none has many of them. */
+function columnHint(columns: readonly string[], rows: readonly TableRow[]): string | undefined {
   const first = rows.slice(0, LOOKED_AT);
-  const counts = columns.map(
-    (_, place) =>
-      first.filter(({ cells }) => canonicalDomain(cells[place]?.trim() ?? "") !== undefined).length,
+  const isSite = (cell = ""): boolean => /^(domain|company)$/.test(read(cell).is);
+  const counts = columns.map((column, place) =>
+    column === "" ? 0 : first.filter(({ cells }) => isSite(cells[place])).length,
   );
-  const most = Math.max(0, ...counts);
+  const most = Math.max(1, ...counts);
   const column = columns[counts.indexOf(most)];
-  return column === undefined || most * 2 < Math.min(first.length, 2)
-    ? "choose one with --column NAME"
-    : `--column ${shellWord(column)}: its cells are domains`;
+  return column && `--column ${shellWord(column)}: its cells are domains or profiles`;
 }

@@ -22,7 +22,8 @@ import { CliError } from "../../shared/errors.ts";
 export interface Priced {
   readonly quote: Quote;
   readonly account: AccountView;
-  readonly offer: Offer;
+  /** undefined: of a run, which keeps its own. */
+  readonly offer: Offer | undefined;
   /** What is bought: of a segment that was asked for whole perhaps the new people alone. */
   readonly target: Target;
   /** The unfinished run that it goes on with. */
@@ -38,18 +39,33 @@ export async function quoteExport(
   const options = await withPlaces(draft);
   const inquiry = await inquire(target, options, deps);
   const open = await stillOpen(inquiry, false);
-  if (open === undefined) await requireFree(options);
+  const rest = open && (await pricedRun(open.id, inquiry, false));
+  const priced = { account: inquiry.account, offer: undefined, continues: open?.id };
+  if (open && rest) return { ...priced, quote: rest, target: open.target };
 
-  const base = open === undefined ? inquiry : { ...inquiry, target: open.target };
-  const { quote, offer, run, ...result } = await survey(base, open?.id);
-  requireBudget(quote, options.budgetLeft, run?.state.spent);
-  return {
-    quote,
-    account: inquiry.account,
-    offer,
-    target: result.inquiry.target,
-    continues: run?.id,
-  };
+  if (open === undefined) await requireFree(options);
+  const { quote, offer, inquiry: base } = await survey(inquiry);
+  requireBudget(quote, options.budgetLeft);
+  return { ...priced, quote, offer, target: base.target, continues: undefined };
+}
+
+/** Prices what is left of a run, as it is. @throws CliError as {@link resumeExport} */
+export async function quoteRun(id: string, draft: ExportOptions, deps: ExportDeps): Promise<Quote> {
+  const { plan, look } = await saved(id, draft, deps);
+  const { trade, moved } = await look();
+  trade.store.requireOwn(plan);
+  if (moved !== undefined) throw staleRun(id, moved, "incomplete", beginsAnew(plan));
+  return await pricedRun(id, trade, true);
+}
+
+async function pricedRun(id: string, trade: Trade, isNamed: true): Promise<Quote>;
+async function pricedRun(id: string, trade: Trade, isNamed: false): Promise<Quote | undefined>;
+async function pricedRun(id: string, trade: Trade, isNamed: boolean): Promise<Quote | undefined> {
+  const { quoteRest } = await import("../../engine/purchase/continue.ts");
+  const run = await trade.store.open(id);
+  const quote = await quoteRest(run, trade, isNamed);
+  if (quote !== undefined) requireBudget(quote, trade.options.budgetLeft, run.state.spent);
+  return quote;
 }
 
 /**
@@ -68,7 +84,7 @@ export async function buyExport(
     const bought = open && (await continueRun(await openRun(open.id, inquiry), inquiry, false));
     if (bought !== undefined) return bought;
     await requireFree(options);
-    const result = await survey(inquiry, undefined);
+    const result = await survey(inquiry);
     await agree(result, inquiry.target);
     const { run, quote } = await begin(result);
     return await fulfilled(run, quote, inquiry);
@@ -95,7 +111,7 @@ async function fulfilled(run: Run, quote: Quote, trade: Trade): Promise<Finished
 
     return await alone([newPeople(deps, options.wait)], deps, async () => {
       const inquiry = await inquire(target, bounds, agreed);
-      const others = await survey(inquiry, undefined).catch((why: unknown) => {
+      const others = await survey(inquiry).catch((why: unknown) => {
         throw why instanceof CliError
           ? gone.with({ details: [...gone.details, why.message] })
           : why;
@@ -143,20 +159,28 @@ export async function resumeExport(
   draft: ExportOptions,
   deps: ExportDeps,
 ): Promise<Finished> {
-  const store = new RunStore(deps.stateDir, deps.disk);
-  const plan = await store.readPlan(id);
-  const options = await withPlaces(savedOptions(plan, draft));
-
+  const { plan, options, look } = await saved(id, draft, deps);
   return await alone(claimsOf(plan.target, options, deps), deps, async () => {
-    await checkSink(options, kindOf({ plan }), deps.disk);
-    const account = await accountOf(deps);
-    const trade = { store, account, options, deps };
-    const moved = await checkSame(plan, account, deps);
+    const { trade, moved } = await look();
     const run = await openRun(id, trade);
     if (moved === undefined) return await continueRun(run, trade, true);
     await endStale(run, moved, trade);
     throw staleRun(id, moved, "incomplete", beginsAnew(plan));
   });
+}
+
+/** A run as it was ordered, and how its service is now. */
+async function saved(id: string, draft: ExportOptions, deps: ExportDeps) {
+  const store = new RunStore(deps.stateDir, deps.disk);
+  const plan = await store.readPlan(id);
+  const options = await withPlaces(savedOptions(plan, draft));
+  const look = async () => {
+    await checkSink(options, kindOf({ plan }), deps.disk);
+    const account = await accountOf(deps);
+    const trade: Trade = { store, account, options, deps };
+    return { trade, moved: await checkSame(plan, account, deps) };
+  };
+  return { plan, options, look };
 }
 
 function savedOptions({ view, guard, ...plan }: Plan, draft: ExportOptions): ExportOptions {

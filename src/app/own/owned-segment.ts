@@ -222,7 +222,6 @@ export class OwnedSegment implements Ownership {
       total,
       owned: Math.min(total, records),
       calls,
-      estimate: undefined,
       durationMs: 0,
     };
 

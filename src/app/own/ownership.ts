@@ -39,7 +39,6 @@ const nobodyIn = (people: OwnedPeople): Ownership => ({
       owned: 0,
       exact: people.library === undefined,
       calls: 0,
-      estimate: undefined,
       durationMs: 0,
     };
   },

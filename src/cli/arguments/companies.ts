@@ -7,7 +7,7 @@ import {
   type SharedHost,
   sharedQuestion,
 } from "../../app/buy/column.ts";
-import { companyColumns, namingCells } from "../../app/buy/input-table.ts";
+import { companyColumns, namesNobody, namingCells } from "../../app/buy/input-table.ts";
 import { learnedNetworks } from "../../app/buy/networks.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
@@ -93,12 +93,11 @@ export async function readCompanies(
   const companies = new Map(
     [...given, ...listed].flatMap((name) => (isCompany(name) ? [[companyKey(name), name]] : [])),
   );
-  if (companies.size === 0) {
+  if (companies.size === 0)
     throw usageError(
-      input === undefined ? "no company is given" : `${inputName(input)} has no row with a company`,
+      "no company is given",
       "name it by domain, profile address or slug, or give --input FILE",
     );
-  }
 
   return [...companies.values()];
 }
@@ -115,6 +114,7 @@ async function inFile(
   const places = companyColumns(table, file, flags.column);
   const cells = table.rows.map((row) => namingCells(row, places, table));
   const names = await namedBy(cells, flags, context);
+  if (!names.some(isCompany)) throw namesNobody(file, table, places, names);
 
   const notes = table.rows.flatMap(({ line }, at) => {
     const [name, [cell] = []] = [names[at], cells[at]];
@@ -122,10 +122,6 @@ async function inFile(
     const said = `"${echo(cell?.text ?? "")}" names no company`;
     return [{ note: `${file} line ${line}: ${said}`, is: itIs(name) }];
   });
-  const [first] = notes;
-  if (first !== undefined && notes.length === table.rows.length)
-    throw usageError(`${first.note}${first.is}`, HOW);
-
   for (const { note, is } of notes.slice(0, TOLD))
     context.stderr.write(`warning: ${note}: left out${is}\n`);
   if (notes.length > TOLD)

@@ -40,10 +40,10 @@ export function creditsGiven(what: string, text: string): Credits {
   const amount = parseCredits(text);
   if (amount !== undefined && amount >= 0n) return amount;
 
-  const meant = ungrouped(text);
+  const meant = parseCredits(ungrouped(text)) ?? -1n;
   throw usageError(
     `${what} takes credits of 0 or more with at most six decimals, not "${echo(text)}"`,
-    parseCredits(meant) === undefined ? undefined : `write it as ${meant}`,
+    meant < 0n ? undefined : `write it as ${ungrouped(text)}`,
   );
 }
 

@@ -32,8 +32,10 @@ export function register(program: Command, context: Context): void {
     );
 
   addBuyingOptions(resume, "buy at most so many rows")
+    .option("--dry-run", "show what going on would cost and buy nothing")
     .examples(`
   $ headcount -c sample resume
+  $ headcount -c sample resume --dry-run
   $ headcount -c sample resume --max-credits 50 --yes
 
 Where several runs are unfinished, name one: headcount runs lists them.`)

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { setFlagsFromString } from "node:v8";
-import { buy as buyOrder, quote, resume } from "../../app/buy/buy.ts";
+import { buy as buyOrder, priceRest, quote, resume } from "../../app/buy/buy.ts";
 import { type Events, worldOf } from "../../app/buy/order.ts";
 import type { Session } from "../../app/session.ts";
 import { formName } from "../../engine/output/formats.ts";
@@ -45,7 +45,10 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
     if (purchase.notice !== undefined) session.notice(purchase.notice);
     try {
       if (flags.dryRun === true) {
-        const quoted = await quote(order, world, events);
+        const quoted =
+          run === undefined
+            ? await quote(order, world, events)
+            : { quote: await priceRest(run, order, world, events), order };
         const { target } = order.accounts === undefined ? order : quoted.order;
         if (printer.json) printer.document<"search">(quoteJson(quoted.quote, target));
         else await printer.card(quoteEntries(quoted.quote, target, true), 2);
@@ -129,7 +132,8 @@ async function watch(
     warning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),
 
     start: ({ kept: startedWith, rows, cap }) => {
-      growYoung(1);
+      // Of a vendor's rows each is made an object, which lives as long as its page.
+      if (session.client.dialect.vendor === undefined) growYoung(1);
       plan = { rows, cap: formatCreditsGrouped(cap) };
 
       const { noteStyle: style, unicode } = printer;

@@ -127,7 +127,8 @@ function ownedEntries(quote: Quote, target: Target): Entries {
     return [["people owned", `${rough} by your records${how}`]];
   }
 
-  const lines: [string, string | undefined][] = [["people owned", `${grouped(owned)}${checked}`]];
+  const who = target.kind === "enrich" ? "companies" : "people";
+  const lines: [string, string | undefined][] = [[`${who} owned`, `${grouped(owned)}${checked}`]];
   if (estimate === undefined || owned === 0 || quote.sample !== undefined) return lines;
 
   const wait = durationMs ? `, about ${duration(durationMs)}` : "";

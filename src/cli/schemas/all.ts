@@ -245,11 +245,6 @@ const exportedRun = s.object({
 });
 const either = s.some(person, company);
 
-const resumed = s.some(
-  s.titled("rows, where they go to stdout", s.list(either)),
-  s.titled("the receipt, where there is a file", receipt),
-);
-
 const BUYING = {
   employees: purchase(person),
   enrich: purchase(
@@ -260,7 +255,7 @@ const BUYING = {
   "owned export": s.some(s.titled("rows, where they go to stdout", s.list(person)), exportedOwned),
   read: purchase(person),
   refresh,
-  resume: resumed,
+  resume: purchase(either),
   "runs export": s.some(
     s.titled("rows, where they go to stdout", s.list(either)),
     s.titled("with -o FILE", exportedRun),

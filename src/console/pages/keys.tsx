@@ -25,7 +25,6 @@ const DAY_MS = 86_400_000;
 const MOST_DAYS = 36_500;
 const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
-const day = (text: string | null): string => (text === null ? "never" : dayOf(text));
 
 const stateOf = ({ expires, mode, revoked }: Key): string => {
   if (revoked !== null) return "revoked";
@@ -52,9 +51,10 @@ export function KeysPage() {
             <code>{key.prefix}</code> <span class="soft">{key.id}</span>
           </p>
           <p class="soft">
-            Made {day(key.made)} · last used {day(key.used)} ·{" "}
-            {key.expires === null ? "does not expire" : `expires ${day(key.expires)}`} · may{" "}
-            {key.scopes?.join(", ") ?? "everything"}
+            Made {dayOf(key.made)} ·{" "}
+            {key.used === null ? "never used" : `last used ${dayOf(key.used)}`} ·{" "}
+            {key.expires === null ? "does not expire" : `expires ${dayOf(key.expires)}`} ·{" "}
+            {key.scopes === null ? "all calls" : key.scopes.join(", ")}
           </p>
           <p>
             {amount(key.credits, "credit")} spent

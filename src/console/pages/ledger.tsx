@@ -30,8 +30,8 @@ const entryText = ({ call, kind, note }: Entry) => (
 );
 const SHOWN: readonly TableColumn<Entry>[] = [
   ["Time", ({ at }) => momentOf(at), "tight"],
-  ["Entry", entryText],
-  ["Who", ({ key }) => <span title={key ?? ""}>{whoOf(key ?? "")}</span>, "tight"],
+  ["Entry", entryText, "wide"],
+  ["Who", ({ key }) => <span title={key ?? ""}>{whoOf(key ?? "")}</span>],
   ["Rows", ({ rows }) => (rows === null ? "" : figure(rows)), "n"],
   ["Credits", ({ amount }) => figure(amount), "n"],
   ["Balance after", ({ balance_after: after }) => figure(after), "n"],

@@ -180,11 +180,8 @@ function Amiss({ answer, of }: AmissProps) {
   const isEmpty = answer.count === 0;
   return (
     <div role="status">
-      {isEmpty ? (
-        <p>
-          Nobody matches.{" "}
-          {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}
-        </p>
+      {isEmpty && hints.length === 0 ? (
+        <p>Nobody matches. Take a filter away: suggestions show how many each value has.</p>
       ) : null}
       {hints.map((hint) => {
         const means = offers.filter(({ of: from }) => from === hint);
@@ -268,7 +265,8 @@ function Breakdown() {
         </p>
       ) : null}
       {error !== undefined ? (
-        <Void why={reasonOf(error)} again={again} />
+        // Of what is not counted at all one place says why.
+        uncounted.value === undefined && <Void why={reasonOf(error)} again={again} />
       ) : facets === undefined ? (
         <p class="soft bars waiting">…</p>
       ) : facets.reason !== undefined ? (

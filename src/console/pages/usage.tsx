@@ -41,11 +41,8 @@ export function Usage() {
         columns={[
           ["Day (UTC)", ({ day }) => day, "row"],
           ["Credits", ({ credits }) => figure(credits), "n"],
-          [
-            "Beside the highest day",
-            ({ credits }) => <progress max={most} value={credits} aria-hidden="true" />,
-          ],
-          [`By ${by.value}`, ({ rows }) => rows.map(partOf).join(" · ")],
+          ["Compared", ({ credits }) => <progress max={most} value={credits} aria-hidden="true" />],
+          [`By ${by.value}`, ({ rows }) => rows.map(partOf).join(" · "), "wide"],
         ]}
       />
       {refunded > 0 ? (

@@ -6,6 +6,14 @@ export const isLoopbackHost = (hostname: string): boolean =>
   hostname === "[::1]" ||
   /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 
+function hintOf(text: string): string {
+  const [, scheme, host = ""] = /^([a-z]+:\/\/)([^/?#]*)/i.exec(text) ?? [];
+  if (scheme === undefined) return "give it with its scheme, for example https://api.example.com";
+  return /^[^[].*:.*:/.test(host)
+    ? `an IPv6 address stands in brackets, as in ${scheme}[::1]:8787`
+    : "a name or an address of a machine is needed, and a port is a number up to 65535";
+}
+
 /**
  * The address of a service: https, or http to this machine; a path is put before `/v1`.
  * @throws CliError (exit 2)
@@ -14,8 +22,7 @@ export function parseBaseUrl(text: string): URL {
   const refused = (why: string, hint: string) =>
     usageError(`the base URL "${echo(shownAddress(text.trim()))}" ${why}`, hint, "bad_base_url");
 
-  if (!URL.canParse(text.trim()))
-    throw refused("is no URL", "give it with its scheme, for example https://api.example.com");
+  if (!URL.canParse(text.trim())) throw refused("is no URL", hintOf(text.trim()));
 
   const url = new URL(text.trim());
   // What was meant as a password may have ended the host: https://user/pass@host.

@@ -23,9 +23,17 @@ interface Bucket {
 interface Shared {
   minute?: Bucket;
   day?: Bucket;
+  /** When the last calls go out, where it is declared how many a minute has. */
+  calls?: readonly number[];
 }
 
 const MINUTE = 60_000;
+/** Of more a minute it is a part of the minute that is looked at. */
+const MOST_KEPT = 1_000;
+/** What is to go out so much later is of a clock that was set back. */
+const MOST_AHEAD_MS = 60 * MINUTE;
+/** A turn that no call made use of by then is none any more. */
+const TURN_MS = 1_000;
 /**
  * Above this share of the limit calls go as they come; below
  * it the rest is spread over what is left of the window.
@@ -53,14 +61,61 @@ export class Pacer {
   #leasedUntil = 0;
   #writtenAt = Number.NEGATIVE_INFINITY;
   #minuteLimit: number | undefined;
+  #declared: number | undefined;
+  /** When turns are due that a call has still to make use of. */
+  #turns: number[] = [];
 
   constructor({ now, stateDir, baseUrl, apiKey }: PacerOptions) {
     this.#now = now;
     this.#file = stateDir === undefined ? undefined : sharedFile(stateDir, baseUrl, apiKey);
   }
 
-  /** Takes one call out of the shared bucket. @returns milliseconds to wait before it */
+  /** No minute has more calls than that, from the first one on, whatever replies tell. */
+  declare(perMinute: number | undefined): void {
+    this.#declared = perMinute;
+  }
+
+  get isDeclared(): boolean {
+    return this.#declared !== undefined;
+  }
+
+  /** Takes one call out of what all share. @returns milliseconds to wait before it */
   take(): number {
+    // Where a limit is declared each request takes its own.
+    return this.isDeclared ? 0 : this.#takeTold();
+  }
+
+  /** For a request to come, as {@link take} does where nothing is declared. */
+  takeAhead(): number {
+    const waitMs = Math.max(this.#takeDeclared(this.#declared), this.#takeTold());
+    this.#turns.push(this.#now() + waitMs);
+    return waitMs;
+  }
+
+  /** For one request: by a turn that was taken for it, else by one of its own. */
+  takeRequest(): number {
+    const at = this.#now();
+    this.#turns = this.#turns.filter((due) => due > at - TURN_MS);
+    if (this.#turns.length === 0) this.takeAhead();
+    return Math.max(0, (this.#turns.shift() ?? at) - at);
+  }
+
+  #takeDeclared(most: number | undefined): number {
+    if (most === undefined) return 0;
+    const at = this.#now();
+    const kept = Math.min(most, MOST_KEPT);
+    const lastsMs = (MINUTE * kept) / most + TURN_MS;
+    let due = at;
+    this.#update((shared) => {
+      const known = (shared.calls ?? []).filter((when) => when < at + MOST_AHEAD_MS);
+      due = Math.max(at, known.at(-1) ?? 0, (known.at(-kept) ?? -lastsMs) + lastsMs);
+      shared.calls = [...known, due].slice(-kept);
+    });
+
+    return due - at;
+  }
+
+  #takeTold(): number {
     const at = this.#now();
     if (this.#lease > 0 && at < this.#leasedUntil) {
       this.#lease--;
@@ -238,12 +293,12 @@ const PATIENCE_MS = 200;
 
 function readShared(path: string): Shared | undefined {
   try {
-    const { minute, day } = JSON.parse(readFileSync(path, "utf8")) as Shared;
+    const { minute, day, calls = [] } = JSON.parse(readFileSync(path, "utf8")) as Shared;
     const whole = (bucket: Bucket | undefined): boolean =>
       bucket === undefined ||
       [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    return whole(minute) && whole(day)
-      ? { ...(minute && { minute }), ...(day && { day }) }
+    return whole(minute) && whole(day) && calls.every(Number.isFinite)
+      ? { ...(minute && { minute }), ...(day && { day }), ...(calls.length > 0 && { calls }) }
       : undefined;
   } catch {
     return undefined;

@@ -7,6 +7,7 @@ import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialec
 import { CliError, say, usageError } from "../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
+import { type DeclaredPace, requestTurn } from "../client/declared-limit.ts";
 import type { CompanyQuery, Dialect, Seen } from "../client/dialect.ts";
 import { LostReplyError, type ReplyMeta } from "../client/errors.ts";
 import type { ClientOptions } from "../client/http-client.ts";
@@ -60,6 +61,8 @@ export interface VendorTerms {
   readonly copy?: string | undefined;
   /** Whether only the key is looked at, and nothing is to be bought. */
   readonly isProbe?: boolean | undefined;
+  /** How all that is asked of the connection keeps to the limit that the file declares. */
+  readonly pace?: DeclaredPace | undefined;
 }
 
 /** Of people whose ids are known by then those that are still to be read. */
@@ -128,12 +131,15 @@ export class DialectClient implements ServiceClient {
   readonly #heeded: Set<string>;
   readonly #onSeen: VendorTerms["onSeen"];
   readonly #onCharged: VendorTerms["onCharged"];
+  readonly #pace: DeclaredPace | undefined;
 
   constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
-    const { copy, heeded, isProbe = false, onCharged, onSeen } = terms;
+    const { copy, heeded, isProbe = false, onCharged, onSeen, pace } = terms;
     this.#heeded = new Set(heeded);
     this.#onSeen = onSeen;
     this.#onCharged = onCharged;
+    pace?.pacer.declare(file.limits?.per_minute);
+    this.#pace = pace?.pacer.isDeclared ? pace : undefined;
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
@@ -690,6 +696,7 @@ export class DialectClient implements ServiceClient {
       headers: filled(call.headers ?? {}, { key: apiKey }) as Record<string, string>,
     };
 
+    if (this.#pace !== undefined) await requestTurn(this.#pace, signal);
     const startedAt = now();
     const said = { method: call.method, path: call.path, requestId: undefined };
     const tell = (outcome: number | string, used?: Credits): void =>

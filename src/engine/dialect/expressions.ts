@@ -15,7 +15,6 @@ import {
 import { type CliError, usageError } from "../../shared/errors.ts";
 
 type Value = string | number;
-type Valued = Omit<DialectFilter, "parts">;
 
 /**
  * Filters of the contract as a vendor is asked for them, one expression each; all of them hold.
@@ -26,7 +25,7 @@ export function expressionsOf(file: DialectFile, filters: Filters): unknown[] {
   const alone = new Map<string, string>();
   const expressions: unknown[] = [];
 
-  const add = (key: string, filter: Valued, values: readonly Value[]): void => {
+  const add = (key: string, filter: DialectFilter, values: readonly Value[]): void => {
     const other = filter.alone === undefined ? undefined : alone.get(filter.alone);
     if (other !== undefined) throw sharedField(file, other, key);
     if (filter.alone !== undefined) alone.set(filter.alone, key);
@@ -144,7 +143,7 @@ function inCase(text: string, how: DialectFilter["case"]): string {
 function theirWords(
   file: DialectFile,
   key: string,
-  { words: table = "", case: how }: Pick<Valued, "case" | "words">,
+  { words: table = "", case: how }: Pick<DialectFilter, "case" | "words">,
   value: string,
 ): readonly string[] {
   const words = file.words?.[table] ?? {};
@@ -166,7 +165,7 @@ const entriesOf = (words: Words) =>
 function expressionOf(
   file: DialectFile,
   key: string,
-  filter: Valued,
+  filter: DialectFilter,
   values: readonly Value[],
 ): unknown {
   const { any, one } = filter;

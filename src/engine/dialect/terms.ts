@@ -47,12 +47,9 @@ export function paidCounting(file: DialectFile): Dialect["counting"] {
 
 const BY = ["domain", "company_network_url", "name", "id"] as const;
 
-/** By what a file names a company. Of one domain may be several there: then it is none. */
-export function namesIn({ calls: { company, identify }, filters }: DialectFile) {
-  const asked =
-    company === undefined || identify !== undefined
-      ? []
-      : holesOf([company.path, company.query, company.body]);
+/** By what a file names a company. */
+export function namesIn({ calls: { company }, filters }: DialectFile) {
+  const asked = company === undefined ? [] : holesOf([company.path, company.query, company.body]);
   return {
     enrich: BY.filter((by) => asked.includes(by)),
     employees: BY.filter((by) => by === "company_network_url" && filters[by] !== undefined),

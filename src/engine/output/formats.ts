@@ -17,6 +17,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { writtenShape } from "../../shared/schema/purchase.ts";
 import type { Guard } from "../runs/plan.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
+import { requireFile } from "./paths.ts";
 import { TOO_FEW } from "./publish.ts";
 import type { Chosen, StoredFile, StoredRows, WholeFormat } from "./stored.ts";
 import type { DrawTable } from "./table.ts";
@@ -273,6 +274,7 @@ export function chooseForm(
     const { ending, packing } = path;
     const format = formatOfEnding(ending);
     if (format === undefined || !/\./.test(file ?? "")) {
+      requireFile(file ?? "");
       throw usageError(
         `the name ${file} does not tell the format: endings are ${ENDINGS}`,
         OTHER_ENDINGS[ending ?? ""] ??

@@ -1,6 +1,6 @@
 // Tested by test/cli/output-files.test.ts.
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { access, constants, lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import host from "node:process";
@@ -61,15 +61,19 @@ export async function checkOutput(path: string): Promise<string> {
     return checkOutput(target);
   }
 
-  if (stats.isDirectory())
+  requireFile(path, stats);
+  return path;
+}
+
+/** @throws CliError exit 2 where something else than a file has the name */
+export function requireFile(path: string, stats = statSync(path, { throwIfNoEntry: false })): void {
+  if (stats?.isDirectory())
     throw usageError(
       `${path} is a folder, not a file`,
       `-o ${shellWord(join(path, "people.csv"))}`,
       "is_folder",
     );
-  if (!stats.isFile()) throw notAFile(path);
-
-  return path;
+  if (stats?.isFile() === false) throw notAFile(path);
 }
 
 const notAFile = (path: string): CliError =>

@@ -1,6 +1,7 @@
 // Tested by test/scene/errors.test.ts.
 import { credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
+import { PageTurns } from "../client/declared-limit.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, smallerSize, USUAL_BOUNDS } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
@@ -41,6 +42,8 @@ export interface AttemptParts
 export class Attempts {
   readonly #options: AttemptOptions;
   readonly #parts: AttemptParts;
+  /** Where a limit is declared a page has its turn before it is asked for. */
+  readonly turns: PageTurns;
   wall: Wall | undefined;
   /** Pages that were refused behind others, and are asked for once more. */
   readonly #refusedBehind = new Set<number>();
@@ -53,6 +56,7 @@ export class Attempts {
   constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
     this.#parts = parts;
+    this.turns = new PageTurns(options, parts.flight);
   }
 
   get isLowering(): boolean {
@@ -244,7 +248,7 @@ export class Attempts {
     const { remaining, settlement } = this.#parts;
     const { source } = this.#options;
     const { unit } = flown;
-    const { target, offset, perPage } = unit.intent;
+    const { offset, perPage } = unit.intent;
     const { status, detail } = error;
 
     if (mayBeCursor(unit, error) && (await this.#asksOnceMore(flown, error))) return true;
@@ -272,7 +276,7 @@ export class Attempts {
     if (status !== 413 && this.#isTooDeep(unit)) {
       if (await this.#asksOnceMore(flown, error)) return true;
       this.wall = { depth: Math.min(offset, this.wall?.depth ?? offset), detail: text };
-      remaining.cut(target, offset);
+      remaining.wallAt(unit.intent);
       await settlement.giveUp(unit, "deeper than the service goes");
       return false;
     }
@@ -309,7 +313,7 @@ export class Attempts {
   async #resized(flown: Flown, error: ServiceError): Promise<boolean> {
     const { reading, remaining, settlement } = this.#parts;
     const { unit } = flown;
-    const { perPage } = unit.intent;
+    const { offset, perPage } = unit.intent;
     const { accepted, refused } = remaining.sizes;
     const isTooSmall = [...accepted].some((size) => size > perPage);
     const smaller = isTooSmall ? undefined : smallerSize(perPage);
@@ -320,7 +324,7 @@ export class Attempts {
     }
 
     this.resizedBefore = this.#options.run.nextNumber();
-    remaining.refuse(perPage, isTooSmall ? perPage + 1 : undefined);
+    remaining.refuse(perPage, isTooSmall ? perPage + 1 : undefined, offset);
     if (smaller !== undefined) await settlement.lowerPerPage(smaller);
     else
       this.#options.onNotice?.(

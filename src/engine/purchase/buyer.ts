@@ -105,11 +105,7 @@ export class Buyer {
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted, flight });
     const reading = new BalanceReading(options, { flight, budget });
     const parts = { flight, remaining, budget, buffer, repeats: this.#repeats, reading };
-    const settlement = new Settlement(
-      { ...options, onSettled: () => this.#progress(undefined) },
-      parts,
-    );
-    const onWait = (wait: Progress["wait"]): void => this.#progress(wait);
+    const settlement = new Settlement({ ...options, onSettled: () => this.#progress() }, parts);
 
     this.#options = options;
     this.#remaining = remaining;
@@ -117,7 +113,7 @@ export class Buyer {
     this.#buffer = buffer;
     this.#reading = reading;
     this.#settlement = settlement;
-    this.#attempts = new Attempts({ ...options, onWait }, { ...parts, settlement });
+    this.#attempts = new Attempts({ ...options, onWait: this.#progress }, { ...parts, settlement });
   }
 
   /**
@@ -141,6 +137,7 @@ export class Buyer {
 
       const committing = this.#buffer.commitAll();
       await this.#feed().catch((error: unknown) => flight.stop(error));
+      this.#attempts.turns.end();
       await this.#dropReady();
       while (!flight.isEmpty) await flight.change();
       this.#buffer.finish();
@@ -198,10 +195,10 @@ export class Buyer {
     this.#flight.stop(interrupted.reason);
   }
 
-  #progress(wait: Progress["wait"]): void {
+  readonly #progress = (wait?: Progress["wait"]): void => {
     const { settled, uncertain, rows } = this.#options.run.state;
     this.#options.onProgress?.({ rows, settled, uncertain, wait });
-  }
+  };
 
   async #feed(): Promise<void> {
     while (!this.#flight.stopped) {
@@ -209,14 +206,15 @@ export class Buyer {
       await this.#look();
       const why = await this.#prepare();
       const first = this.#ready[0];
+      const isOver = why === "end" || why === "indivisible";
 
       if (first !== undefined && this.#hasFreeSlot()) {
         this.#ready.shift();
         await this.#launch(first);
       } else if (first !== undefined || why === "wait") await this.#flight.change(changes);
-      else if ((why === "end" || why === "indivisible") && (await this.#findsRoom())) continue;
+      else if (isOver && (await this.#findsRoom())) continue;
       else if (why === "end" && (await this.#goesPastWall())) continue;
-      else if (why === "end" || why === "indivisible") {
+      else if (isOver) {
         this.#indivisible = why === "indivisible";
         return;
       } else if (why === "broke") await this.#requireBalance();
@@ -263,6 +261,8 @@ export class Buyer {
       `the service goes no deeper than row ${grouped(wall.depth)} of this segment; ` +
         "what lies behind it is divided",
     );
+    // What was refused there may count as charged until the balance is read.
+    if (this.#budget.rowRoom() < 1) await this.#reading.take("room");
     // Every row of what is divided is known by then.
     if (this.#budget.rowRoom() < 1 || !(await this.#options.divide(wall))) return false;
     this.#attempts.wall = undefined;
@@ -274,8 +274,9 @@ export class Buyer {
    * @returns why no more
    */
   async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
-    const { concurrency } = this.#options;
-    while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
+    const { concurrency, pacer } = this.#options;
+    const isAhead = this.#settlement.hasLooked && !pacer.isDeclared;
+    while (this.#ready.length < (isAhead ? concurrency : 1)) {
       const resumed = this.#flight.nextWaiting();
       if (resumed !== undefined) {
         await this.#resume(resumed);
@@ -285,6 +286,8 @@ export class Buyer {
       await this.#requirePrice();
       let next = this.#next();
       if (typeof next !== "string") {
+        // No turn is taken for a page that would wait for others then.
+        if (pacer.isDeclared && !(this.#hasFreeSlot() && this.#attempts.turns.has())) return "wait";
         await this.#requireDisk(next.perPage);
         // That it fits the cap and that it is held for are one step: nothing takes it between.
         next = this.#next();

@@ -6,6 +6,7 @@ import { option, say, usageError } from "../../shared/errors.ts";
 import { sha256Of } from "../output/paths.ts";
 import { registerIn } from "../output/register.ts";
 import { isNarrowed, resumeOf } from "../runs/plan.ts";
+import type { RunReader } from "../runs/reader.ts";
 import type { Run } from "../runs/run.ts";
 import { agreeTo } from "./consent.ts";
 import { heldElsewhere, ownedCompanies } from "./earlier.ts";
@@ -29,7 +30,7 @@ export async function agreeToRest(
   isNamed: boolean,
 ): Promise<[Quote, Trade] | undefined> {
   try {
-    const bounded = { ...trade, options: { ...trade.options, ...boundsOf(run, trade, isNamed) } };
+    const bounded = boundedBy(run, trade, isNamed);
     await takeEarlier(run, trade, bounded);
 
     const overwrite = await mayReplace(run, trade);
@@ -42,14 +43,16 @@ export async function agreeToRest(
 }
 
 /** What was agreed to for the run, where it is asked for by its id and nothing else is said. */
-function boundsOf({ state }: Run, { options }: Trade, isNamed: boolean) {
+function boundedBy({ state }: RunReader, trade: Trade, isNamed: boolean): Trade {
+  const { options } = trade;
   const before = isNamed ? state.session : undefined;
-  return {
+  const bounds = {
     limit: options.limit ?? before?.limit ?? undefined,
     maxCredits: options.maxCredits ?? before?.maxCredits ?? undefined,
     // All of it was paid for, whoever was owned: so it goes on.
     fresh: before?.again === true,
   };
+  return { ...trade, options: { ...options, ...bounds } };
 }
 
 /** What other runs hold of the rest is taken from there. */
@@ -57,25 +60,34 @@ async function takeEarlier(run: Run, trade: Trade, bounded: Trade): Promise<void
   const { plan } = run;
   const { store, deps, options } = trade;
   const companies = await ownedCompanies(store, plan, plan.dataset_version, options, deps);
-  await takeOver(run, companies, deps.now);
+  await takeOver(run, options.fresh ? [] : companies, deps.now);
   await takeOver(run, (await heldElsewhere(run, bounded)).pages(), deps.now);
 }
 
-async function agreeBehind(
-  run: Run,
+/**
+ * What is left of a run, behind what it holds and what others hold of it: nothing is written.
+ * @returns undefined as {@link agreeToRest}
+ */
+export async function quoteRest(
+  run: RunReader,
   trade: Trade,
   isNamed: boolean,
-): Promise<[Quote, Trade] | undefined> {
-  const { plan, state } = run;
+): Promise<Quote | undefined> {
+  const bounded = boundedBy(run, trade, isNamed);
+  return await pricedRest(run, bounded, isNamed, (await heldElsewhere(run, bounded)).rows);
+}
+
+/** @param held rows that are taken from other runs */
+async function pricedRest(
+  run: RunReader,
+  trade: Trade,
+  isNamed: boolean,
+  held = 0,
+): Promise<Quote | undefined> {
+  const { plan } = run;
   const { target } = plan;
   const { options, deps, account } = trade;
-  const spent = spentOf(run, trade);
-  const priced = (): Quote => ({
-    ...quoteFor(target, run.offer, trade, { spent, drawn: drawnOf(plan) }),
-    datasetVersion: plan.dataset_version,
-  });
-
-  const quote = priced();
+  const quote = quoteOfRest(run, trade, held);
   requireGoing(run, quote.credits);
 
   const looks = quote.credits > 0n && !isNarrowed(target) && !options.fresh;
@@ -88,27 +100,49 @@ async function agreeBehind(
   };
   if (!isNamed && isBegunAnew(run, seen, trade, share)) return undefined;
   if (isNamed && (options.limit ?? Infinity) >= (share?.total ?? 0)) requireNobodyAgain(run, seen);
+  return seen;
+}
+
+/** @param held rows that are taken from other runs */
+export function quoteOfRest(run: RunReader, trade: Trade, held = 0): Quote {
+  const { plan, offer } = run;
+  const before = spentOf(run, trade);
+  const spent = { ...before, rows: before.rows + held };
+  const quote = quoteFor(plan.target, offer, trade, { spent, drawn: drawnOf(plan) });
+  return { ...quote, datasetVersion: plan.dataset_version };
+}
+
+async function agreeBehind(
+  run: Run,
+  trade: Trade,
+  isNamed: boolean,
+): Promise<[Quote, Trade] | undefined> {
+  const { plan, state } = run;
+  const { target } = plan;
+  const { options, deps } = trade;
+  const seen = await pricedRest(run, trade, isNamed);
+  if (seen === undefined) return undefined;
 
   // How many are owned beside them is found out at the end.
-  const written = withOwned(target) ? Infinity : quote.rows;
+  const written = withOwned(target) ? Infinity : seen.rows;
   await agreeTo(
     seen,
     { target, options, deps },
     {
       rows: options.join?.rows.length ?? written,
-      said: [continuing(run, quote, isNamed)],
+      said: [continuing(run, seen, isNamed)],
       // Lost replies may have eaten into what was agreed to for the run.
       spent: state.spent,
-      isWithin: isNamed && quote.total <= (state.session?.cap ?? 0n),
+      isWithin: isNamed && seen.total <= (state.session?.cap ?? 0n),
       around: isNamed && target.kind === "search" ? resumeOf(plan, { withOwned: true }) : undefined,
     },
   );
 
-  return [(await widen(run, quote, trade)) ? priced() : seen, trade];
+  return [(await widen(run, seen, trade)) ? quoteOfRest(run, trade) : seen, trade];
 }
 
 /** @throws CliError exit 2 where the new people alone cost less than going on does */
-function requireNobodyAgain(run: Run, seen: Quote): void {
+function requireNobodyAgain(run: RunReader, seen: Quote): void {
   const { plan } = run;
   const { apart } = seen;
   if (apart === undefined || !isFewerApart(run, seen)) return;

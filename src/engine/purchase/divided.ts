@@ -3,7 +3,7 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { CliError, option, say, usageError } from "../../shared/errors.ts";
+import { CliError, option, say } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { JsonRecord } from "../../shared/rows/values.ts";
 import { ServiceError } from "../client/errors.ts";
@@ -26,6 +26,7 @@ export const freeCountsOf = (deps: Asking & Clock): FreeCounts =>
     ...deps,
     client: deps.seller.client,
     maxCalls: MAX_COUNTS,
+    hint: say`add a filter, or ${option("limit")} with a smaller number`,
     signal: deps.interrupted,
   });
 
@@ -60,7 +61,7 @@ async function restOf(
   run: Run,
   depth: number,
   counts: FreeCounts,
-  deps: Asking,
+  deps: Asking & Clock,
 ): Promise<Division | undefined> {
   const { target, parts = target.kind === "search" ? [target.filters] : [], ...plan } = run.plan;
   const all = parts.map((filters) => ({ filters, count: 0, span: { from: 0, to: 0 } }));
@@ -141,7 +142,7 @@ export async function divisionOf(
   target: Target,
   { matches, counts, parts, overlap, digests }: Offer,
   wall: number | undefined,
-  deps: Asking,
+  deps: Asking & Clock,
 ): Promise<Division> {
   // Who is named by a digest lies above no wall.
   if (digests !== undefined) return { parts: parts ?? [], counts: counts ?? [], digests };
@@ -174,7 +175,7 @@ async function divided(
   segment: Filters,
   total: number,
   wall: number,
-  deps: Asking,
+  deps: Asking & Clock,
 ): Promise<Division> {
   const { parts, unreached } = await dividedParts(segment, total, wall, deps);
   return {
@@ -192,30 +193,22 @@ export async function dividedParts(
   segment: Filters,
   total: number,
   wall: number,
-  { seller, interrupted, onNotice }: Asking,
+  deps: Asking & Clock,
   wanted?: (from: number, to: number) => boolean,
 ): Promise<Parts> {
-  onNotice(
+  deps.onNotice(
     `the service gives at most ${counted(wall, "row")} of one segment: ` +
       `dividing ${grouped(total)} by free counts`,
   );
 
-  let counts = 0;
-  const count = async (filters: Filters): Promise<number> => {
-    if (++counts > MAX_COUNTS) {
-      throw usageError(
-        `dividing this segment takes more than ${grouped(MAX_COUNTS)} free counts; ` +
-          "nothing was spent",
-        say`add a filter, or ${option("limit")} with a smaller number`,
-        "too_many_counts",
-      );
-    }
-    return (await seller.client.count(filters, interrupted)).count;
-  };
+  const counts = freeCountsOf(deps);
+  const count = (filters: Filters): Promise<number> => counts.count(filters);
 
   try {
     const division = await divide({ filters: segment, count: total }, wall, count, wanted);
-    onNotice(`${counted(division.parts.length, "part")} by ${counted(counts, "free count")}`);
+    deps.onNotice(
+      `${counted(division.parts.length, "part")} by ${counted(counts.calls, "free count")}`,
+    );
     return division;
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;

@@ -7,7 +7,6 @@ import { Page } from "../../shared/rows/page.ts";
 import { pagingName } from "../client/dialect.ts";
 import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
-import { errorCode } from "../runs/disk.ts";
 import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
 import { isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
@@ -17,12 +16,8 @@ import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";
 import type { Range } from "./paging.ts";
 import type { Quote } from "./quote.ts";
-import type { Receipt } from "./receipt.ts";
 
 export type Divided = Division & Pick<Plan, "matches" | "draw">;
-
-/** Runs that are looked through. */
-const LOOKS = 300;
 
 /**
  * Finished runs with the same people of the same dataset:
@@ -103,20 +98,7 @@ const commandOf = ({ target }: RunIdentity, cap: Credits | null): string =>
   `${targetText(target)} ${cap}`;
 
 /** What finished runs hold of what is asked for. */
-interface Held {
-  readonly stocks: readonly Stock[];
-  /** That has most of them. */
-  readonly run: RunReader;
-  /** All that they hold, and as many of those as are wanted. */
-  readonly stock: number;
-  readonly rows: number;
-  readonly most: number;
-  readonly forgotten: number;
-  /** What bought it: targets with their caps. */
-  readonly commands: ReadonlySet<string>;
-  /** They are of another dataset than today's. */
-  readonly isMoved: boolean;
-}
+type Held = NonNullable<Awaited<ReturnType<typeof heldOf>>>;
 
 /** @throws why a run that may hold the rest cannot be read */
 async function heldOf(
@@ -124,9 +106,10 @@ async function heldOf(
   datasetVersion: string | null,
   { matches, rows: capped, rowsUncapped: most = Infinity, share }: Parameters<typeof earlierRun>[2],
   sample: Parameters<typeof earlierRun>[3],
-): Promise<Held | undefined> {
+) {
   const drawn = { ...identity, ...sample };
   const damages: unknown[] = [];
+  // What bought it: targets with their caps.
   const commands = new Set<string>();
   const all = { most: matches ?? most, commands };
   const today = await stocksOf(store, drawn, datasetVersion, { ...all, damages });
@@ -137,11 +120,14 @@ async function heldOf(
   if (stock < capped && damages.length > 0) throw damages[0];
 
   const [largest] = [...stocks].sort((a, b) => b.rows - a.rows);
+  // Of all that they hold as many as are wanted.
   const rows = Math.min(stock, most);
   if (largest === undefined || rows === 0) return undefined;
 
   const { run } = largest;
-  const { forgotten = 0 } = ((await store.receipt(run.id)) ?? {}) as Partial<Receipt>;
+  const { forgotten = 0 } = ((await store.receipt(run.id)) ?? {}) as {
+    readonly forgotten?: number;
+  };
   return { stocks, run, stock, rows, most, forgotten, commands, isMoved };
 }
 
@@ -192,7 +178,7 @@ function takenText(held: Held, isWhole: boolean): string {
 export async function heldElsewhere(
   going: RunReader,
   { store, options, deps }: Omit<Trade, "account">,
-): Promise<{ readonly rows: number; readonly pages: () => AsyncIterable<OwnedPage> }> {
+) {
   const { id, plan, state } = going;
   const had = new Map<number, number>();
   for (const { intent, settled } of settledUnits(state)) {
@@ -300,34 +286,9 @@ async function cut(
   return Buffer.from(`{"result":[${texts.join(",")}]}`);
 }
 
-/**
- * Newest first, of the same service and kind of key.
- * One that is damaged hides nothing of the others.
- */
-async function* runsOf(
-  store: RunStore,
-  { base_url, key_mode }: RunIdentity,
-  isMeant: (plan: Plan) => boolean,
-  damages: unknown[] = [],
-): AsyncGenerator<RunReader> {
-  for (const id of (await store.ids()).slice(0, LOOKS)) {
-    const plan = await store.readPlan(id).catch(() => undefined);
-    if (
-      plan === undefined ||
-      plan.base_url !== base_url ||
-      plan.key_mode !== key_mode ||
-      !isMeant(plan)
-    )
-      continue;
-
-    try {
-      yield await store.open(id);
-    } catch (error) {
-      // Without a journal nothing was bought: it died before its first line.
-      if (errorCode(error) !== "ENOENT") damages.push(error);
-    }
-  }
-}
+/** Of the same service and kind of key. */
+const isBeside = ({ base_url, key_mode }: RunIdentity, plan: Plan): boolean =>
+  plan.base_url === base_url && plan.key_mode === key_mode;
 
 /** Rows of each target that are there. */
 type Had = ReadonlyMap<number, number>;
@@ -355,6 +316,7 @@ async function stocksOf(
 
   const ours = new Map(piecesOf(identity).map((key, at) => [key, at]));
   const isSame = (plan: Plan): boolean =>
+    isBeside(identity, plan) &&
     plan.account_id === account_id &&
     (datasetVersion === undefined
       ? plan.dataset_version !== null
@@ -362,7 +324,7 @@ async function stocksOf(
     piecesOf(plan).some((key) => ours.has(key));
 
   const best = new Map<number, Stock>();
-  for await (const run of runsOf(store, identity, isSame, damages)) {
+  for await (const run of store.runs(isSame, damages)) {
     if (run.state.ended?.how === "stale" || !isBought(run) || fits?.(run) === false) continue;
     commands?.add(commandOf(run.plan, run.state.session?.maxCredits ?? null));
     for (const [at, stock] of stocksIn(run, target, ours, had)) {
@@ -445,20 +407,21 @@ export async function ownedCompanies(
   store: RunStore,
   identity: RunIdentity,
   datasetVersion: string | null,
-  { fresh, limit = Infinity }: Pick<ExportOptions, "fresh" | "limit">,
+  { limit = Infinity }: Pick<ExportOptions, "limit">,
   { now }: Pick<ExportDeps, "now">,
 ): Promise<readonly OwnedPage[]> {
   const { target } = identity;
   const replies = new Map<number, Pick<OwnedPage, "run" | "body">>();
-  if (fresh || target.kind !== "enrich") return [];
+  if (target.kind !== "enrich") return [];
 
   const wanted = new Map(target.companies.map((company, index) => [companyKey(company), index]));
-  const isSame = ({ target: { kind }, dataset_version, created_at }: Plan): boolean =>
-    kind === "enrich" &&
-    dataset_version === datasetVersion &&
-    (datasetVersion !== null || now() - Date.parse(created_at) <= FRESH_MS);
+  const isSame = (plan: Plan): boolean =>
+    isBeside(identity, plan) &&
+    plan.target.kind === "enrich" &&
+    plan.dataset_version === datasetVersion &&
+    (datasetVersion !== null || now() - Date.parse(plan.created_at) <= FRESH_MS);
 
-  for await (const run of runsOf(store, identity, isSame)) {
+  for await (const run of store.runs(isSame)) {
     await takeCompanies(run, wanted, replies, datasetVersion !== null);
     if (replies.size === target.companies.length) break;
   }

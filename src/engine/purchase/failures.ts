@@ -42,6 +42,7 @@ type Receipt = Of<typeof receipt>;
 
 interface Priced {
   readonly apart?: number | undefined;
+  readonly share?: { readonly owned: number } | undefined;
   readonly parcel?: number | undefined;
   readonly unitPrice: Credits;
   readonly floor: Credits;
@@ -53,12 +54,16 @@ interface Priced {
  */
 export function raiseFor(
   receipt: Receipt,
-  { apart, parcel, unitPrice, floor }: Priced,
+  { apart, share, parcel, unitPrice, floor }: Priced,
   more: number,
   limit?: number,
 ) {
-  if (apart !== undefined)
-    return { withOwned: true, maxCredits: priceOf(apart, unitPrice, parcel) };
+  if (apart !== undefined) {
+    // What came beyond those who were owned was new, and is owned since.
+    const left = apart + Math.min(0, (share?.owned ?? Infinity) - receipt.received);
+    return { withOwned: true, maxCredits: priceOf(Math.max(0, left), unitPrice, parcel) };
+  }
+
   const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
   const rest = roomFor(more, creditsOf(receipt.unit_cost), parcel, floor);
   return { limit, maxCredits: credits(spent + rest) };
@@ -208,8 +213,8 @@ export const drawnRefused = (size: number, detail: string, isSize: boolean): Cli
         { hint: "a filter that makes the segment smaller" },
       )
     : usageError(
-        `the service refused ${counted(size, "row")} that ${size === 1 ? "was" : "were"} drawn ` +
-          `("${detail}"); nothing was spent on ${size === 1 ? "it" : "them"}`,
+        `the service refused a page of ${counted(size, "row")} of the sample ("${detail}"); ` +
+          "nothing was spent on it",
         clauses(
           say`${option("per_page")} draws more rows together, if it gives no page as small as that`,
           "a filter that makes the segment smaller helps, if it does not go as deep",

@@ -6,7 +6,14 @@ import {
   MAX_CHARACTERS,
   MAX_VALUES_PER_KEY,
 } from "../../shared/contract/vocabulary.ts";
-import { type CliError, failed, option, say, usageError } from "../../shared/errors.ts";
+import {
+  type CliError,
+  failed,
+  option,
+  type Sentence,
+  say,
+  usageError,
+} from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import { smallerSize } from "../client/refusal.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
@@ -28,6 +35,8 @@ const LIST_CHARACTERS = MAX_CHARACTERS * 0.8;
 export interface FreeCountsOptions {
   readonly client: Pick<ServiceClient, "count" | "facets" | "ids" | "sketch">;
   readonly maxCalls: number;
+  /** What helps where it takes more. */
+  readonly hint?: Sentence;
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly signal: AbortSignal;
@@ -188,11 +197,11 @@ export class FreeCounts implements Counts {
 
   /** Takes a turn: calls are handed out one after the other, replies may come in any order. */
   async #wait(others: number): Promise<void> {
-    const { maxCalls, now, sleep, signal, perMinute, onCall } = this.#options;
+    const { maxCalls, hint, now, sleep, signal, perMinute, onCall } = this.#options;
     if (this.calls + others >= maxCalls) {
       throw usageError(
         `this takes more than ${counted(maxCalls, "free call")}`,
-        say`${option("max_calls")} allows more`,
+        hint ?? say`${option("max_calls")} allows more`,
         "too_many_counts",
       );
     }

@@ -128,19 +128,18 @@ function look(
   { count, values }: Counting,
 ) {
   const spelled = spelling([...union, ...except]);
-  const versions = new Set<string | undefined>();
+  const version = oneVersion();
   let calls = 0;
   const sets = new Sets(
     async (segment) => {
       if (++calls > MAX_COUNTS) throw tooMany();
       const view = await count(spelled(segment));
-      if (versions.add(view.meta.datasetVersion).size > 1) throw movedBetween();
+      version.see(view.meta);
       return view.count;
     },
     async (segment, key) => values?.(spelled(segment), key),
   );
   const segment = (each: Filters): Segment => segmentOf(checkedFilters(each).canonical);
-  const version = (): string | undefined => [...versions][0];
 
   return {
     sets,
@@ -193,7 +192,7 @@ export async function joinedOffer(
       parts: parts.map(({ segment }) => spelled(segment)),
       counts: parts.map(({ count }) => count),
       overlap: matches - people,
-      datasetVersion: view.version(),
+      datasetVersion: view.version.told,
     };
   } catch (error) {
     if (!(error instanceof InseparableError)) throw error;
@@ -220,7 +219,23 @@ const tooMany = (): CliError =>
     "too_many_counts",
   );
 
-export const movedBetween = (): CliError =>
+export type OneVersion = ReturnType<typeof oneVersion>;
+
+/** Counts that are to be of one dataset. */
+export function oneVersion() {
+  const versions = new Set<string | undefined>();
+  return {
+    /** @throws CliError exit 8 where another one was told before */
+    see({ datasetVersion }: CountView["meta"]): void {
+      if (versions.add(datasetVersion).size > 1) throw movedBetween();
+    },
+    get told(): string | undefined {
+      return [...versions][0];
+    },
+  };
+}
+
+const movedBetween = (): CliError =>
   failed.service(
     "the service changed its dataset between two counts; nothing was spent",
     "run it again",

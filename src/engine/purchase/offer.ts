@@ -26,10 +26,11 @@ import {
 } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import { runMismatch } from "./failures.ts";
-import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
+import { isSet, joinedOffer, type OneVersion, oneVersion, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { mostRows, type OwnedShare, partedFrom } from "./ownership.ts";
 import { makeQuote, type Offer, type Quote, type QuoteInput, rowsToBuy } from "./quote.ts";
+import { toldLately } from "./told.ts";
 import { perMinuteOf, type Seller } from "./world.ts";
 
 /** The call that a target buys by, as the account names it. */
@@ -81,7 +82,6 @@ async function countsOf(target: Target, deps: ExportDeps): Promise<Counts> {
   if (target.staff !== undefined) return await countStaff(target, deps);
   if (isSet(target)) return await joinedOffer(target, seller.client, deps);
   if (seller.client.dialect.counting !== undefined) {
-    const { toldLately } = await import("./told.ts");
     const told = await toldLately(target, deps);
     if (told !== undefined) return { matches: told };
   }
@@ -99,15 +99,14 @@ async function countStaff(
   const most = staff?.most ?? Infinity;
   const byPart = new Map<Filters, number>();
   const people = new Map<unknown, number>();
-  const versions = new Set<string | undefined>();
+  const version = oneVersion();
   for (const rung of rungsOf(union)) {
     // How many of them are new is not known yet.
     const open = rung.filter(
       ({ company_network_url: at }) => owned !== undefined || (people.get(at) ?? 0) < most,
     );
 
-    for (const { filters, count, version } of await countEach(open, deps)) {
-      if (versions.add(version).size > 1) throw movedBetween();
+    for (const { filters, count } of await countEach(open, deps, version)) {
       if (count === 0) continue;
       byPart.set(filters, count);
       people.set(
@@ -129,7 +128,7 @@ async function countStaff(
         `${have} somebody who matches`,
     );
 
-  return { matches, parts, counts, datasetVersion: [...versions][0] };
+  return { matches, parts, counts, datasetVersion: version.told };
 }
 
 /** Segments that differ by their company alone, together. */
@@ -140,12 +139,9 @@ const rungsOf = (union: readonly Filters[]): Iterable<readonly Filters[]> =>
 async function countEach(
   rung: readonly Filters[],
   { seller: { client }, interrupted }: ExportDeps,
+  version: OneVersion,
 ) {
-  const parts: {
-    readonly filters: Filters;
-    readonly count: number;
-    readonly version: string | undefined;
-  }[] = [];
+  const parts: { readonly filters: Filters; readonly count: number }[] = [];
   for (let at = 0; at < rung.length; at += COMPANIES_MAX) {
     const part = rung.slice(at, at + COMPANIES_MAX);
     const { company_network_url: _, ...others } = part[0] ?? {};
@@ -158,7 +154,8 @@ async function countEach(
         once === undefined
           ? await client.count(filters, interrupted)
           : { count: once.counts[index] ?? 0, meta: once.meta };
-      parts.push({ filters, count, version: meta.datasetVersion });
+      version.see(meta);
+      parts.push({ filters, count });
     }
   }
 
@@ -175,22 +172,21 @@ async function countCompanies(
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
   const isOpen =
     companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
+  const version = oneVersion();
   const parts = isOpen
     ? undefined
-    : await countEach(segments, deps).catch((error: unknown) => notCounted(error, deps));
+    : await countEach(segments, deps, version).catch((error: unknown) => notCounted(error, deps));
   if (parts === undefined)
     return { matches: target.perCompany === null ? null : target.perCompany * companies.length };
 
   const counts = parts.map(({ count }) => count);
   const matches = counts.reduce((sum, count) => sum + peopleAt(count, target), 0);
-  const [datasetVersion, ...others] = new Set(parts.map(({ version }) => version));
-  if (others.length > 0) throw movedBetween();
 
   return {
     matches,
     uncounted: counts.filter((count) => count === 0).length,
     counts,
-    datasetVersion,
+    datasetVersion: version.told,
   };
 }
 
@@ -230,7 +226,7 @@ export const isPriceKnown = (target: Target, { costs }: AccountView): boolean =>
 
 type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
-const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO, floor: ZERO };
+export const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO, floor: ZERO };
 
 /**
  * Whether keys are kept long enough. A gateway that drops headers it does not know drops them, too.
@@ -244,12 +240,7 @@ export const keepsKeys = (
  * With what pages that no reply came to may have cost,
  * where nothing promises that they come again for it.
  */
-export function spentOf(
-  run: RunReader | undefined,
-  { account, deps }: Omit<Trade, "store">,
-): Spent {
-  if (run === undefined) return NOTHING;
-
+export function spentOf(run: RunReader, { account, deps }: Omit<Trade, "store">): Spent {
   const { rows, settled } = run.state;
   const books = run.state.books.begun(account.balance);
   const { floor, price } = books;

@@ -15,12 +15,12 @@ export interface OwnedShare {
   readonly exact: boolean;
   /** Free counts that told it, or would; 0 where none can, and records alone do. */
   readonly calls: number;
-  readonly estimate: Cost | undefined;
+  readonly estimate?: Cost | undefined;
   /**
    * How long the estimated calls take at the rate of free
    * counts, in milliseconds; undefined: no limit is known.
    */
-  readonly durationMs: number | undefined;
+  readonly durationMs?: number | undefined;
   /** Others of whom the records of another service say that they match, by its connection. */
   readonly elsewhere?: readonly { readonly service: string; readonly people: number }[];
   /**

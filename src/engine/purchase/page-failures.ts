@@ -127,6 +127,12 @@ export const cursorGone = (rows: number, answer: string): CliError =>
     `the service no longer takes its cursor of what follows ${counted(rows, "row")} (${answer})`,
   );
 
+export const cursorCut = (rows: number): CliError =>
+  incomplete(
+    CURSOR_GONE,
+    `the reply breaks off before the service's cursor of what follows ${counted(rows, "row")}`,
+  );
+
 export const datasetMoved = (from: string | null, to: string): CliError =>
   incomplete(
     "dataset_moved",

@@ -550,6 +550,8 @@ function wayAround(
   around: Option | OwnCommand,
 ): Sentence {
   const { owned, total, exact, estimate, calls } = share;
+  if (target.kind === "enrich")
+    return say`without ${option("again")} only the others are looked up`;
   if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
   if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
     return say`${around} buys only the others`;

@@ -238,7 +238,7 @@ function smallestPage({ run, outcome: { least }, maxCredits, spent, came, capFor
     maxCredits !== undefined && more > maxCredits ? { maxCredits: more } : { limit: rows + least };
 
   const why =
-    "the service gives no page that is as small as what is left to buy; " +
+    "the service gives no page there that is as small as what is left to buy; " +
     `the smallest that is known has ${counted(least, "row")}: ${came}`;
   if (rows > 0) {
     const gets = say`buys the next one, ${option("limit", rows)} ends whole without it`;

@@ -114,12 +114,12 @@ export class Remaining {
   #nextTarget = 0;
   #lastTarget = -1;
   #largest = 0;
-  #least = 1;
   #own: number | undefined;
   /** The smallest page that came as it was asked for, with more behind it. */
   #exact = Infinity;
   readonly #accepted = new Set<number>();
-  readonly #refused = new Set<number>();
+  /** Sizes that were refused: the smallest that is given then, and where it was asked for. */
+  readonly #refused = new Map<number, { readonly least: number; readonly at: number }>();
   readonly #isSizeKnown: boolean;
   perPage: number;
 
@@ -148,7 +148,7 @@ export class Remaining {
       own,
       proven,
       accepted: this.#accepted,
-      refused: this.#refused,
+      refused: new Set(this.#refused.keys()),
     };
   }
 
@@ -162,10 +162,20 @@ export class Remaining {
   /**
    * The service refused a page for its size.
    * @param least the smallest that it gives, where it is known
+   * @param at how far into a target: what lies behind a wall was refused for that
    */
-  refuse(size: number, least = 1): void {
-    this.#refused.add(size);
-    this.#least = Math.max(this.#least, least);
+  refuse(size: number, least = 1, at = 0): void {
+    this.#refused.set(size, { least, at });
+  }
+
+  /** The service goes no deeper: what was refused there says nothing of sizes. */
+  wallAt({ target, offset }: Position): void {
+    this.cut(target, offset);
+    for (const [size, { at }] of this.#refused) if (at >= offset) this.#refused.delete(size);
+  }
+
+  get #least(): number {
+    return Math.max(1, ...[...this.#refused.values()].map(({ least }) => least));
   }
 
   lowerPerPage(rows: number): void {

@@ -43,8 +43,10 @@ export class Repeats {
 
     const names = Array.from({ length: page.length }, (_, index) => nameOf(index));
     const first = this.#first.get(target);
+    // A cursor that leads back is followed by more rows than a first page that was of one row.
+    const isBack = intent.cursor && [...(first ?? [])].every((name) => names.includes(name));
     if (first === undefined) this.#first.set(target, new Set(names));
-    else if (names.every((name) => first.has(name))) this.repeated = true;
+    else if (isBack || names.every((name) => first.has(name))) this.repeated = true;
     else {
       this.proven = true;
       this.#first.clear();

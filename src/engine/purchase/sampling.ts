@@ -145,9 +145,8 @@ async function drawnBehind(
   { count, wall, seed }: Readonly<Record<"count" | "wall" | "seed", number>>,
   deps: ExportDeps,
 ): Promise<Drawn> {
-  const sorted = [...places].sort((a, b) => a - b);
   const wanted = (from: number, to: number): boolean =>
-    (sorted[firstFrom(sorted, from)] ?? Infinity) < to;
+    places.some((place) => place >= from && place < to);
   const division = await dividedParts(filters, count, wall, deps, wanted);
   return drawnAt(places, division, seed, wall);
 }
@@ -194,9 +193,8 @@ function drawnAt(
   seed: number,
   wall = 0,
 ): Drawn {
-  const begins = parts.map(({ from }) => from);
   const pages = places.map((place) => {
-    const segment = firstFrom(begins, place + 1) - 1;
+    const segment = parts.findLastIndex(({ from }) => from <= place);
     const part = parts[segment];
     if (part !== undefined && place < part.from + part.count)
       return { segment, offset: place - part.from, size: 1, rows: 1 };
@@ -216,14 +214,4 @@ function drawnAt(
     counts: parts.map(({ count }) => count),
     draw: { seed, pages: pagesText(pages) },
   };
-}
-
-function firstFrom(sorted: readonly number[], least: number): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? 0) < least) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -24,6 +24,7 @@ import type { Flight, Flown, FreeBalance } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import {
   cursorAgain,
+  cursorCut,
   cursorTooLong,
   datasetMoved,
   drawnShort,
@@ -156,6 +157,8 @@ export class Settlement {
       replayed: replayed || undefined,
       withheld: withheld || undefined,
       unread: unread || undefined,
+      // Rows that it lacks are paid for: whoever has only new people come would pay for them again.
+      cut: (reply.isCut && nextCursor === undefined && unread === 0) || undefined,
       miss: miss || undefined,
       unasked: this.#unasked(unit, page),
     };
@@ -293,6 +296,8 @@ export class Settlement {
     const before = remaining.paging;
     const rows = placesOf(settled);
     remaining.learn(intent, { ...settled, rows });
+    if (settled.cut && remaining.paging === "cursor" && remaining.missing.rows > 0)
+      this.#parts.flight.stop(cursorCut(intent.offset + rows));
     if (remaining.isLedBack && remaining.somethingLeft)
       this.#parts.flight.stop(cursorAgain(intent.offset + rows));
     if (remaining.paging !== before && remaining.somethingLeft)

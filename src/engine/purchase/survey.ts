@@ -2,26 +2,23 @@ import { formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { checkRoom, savedView } from "../output/sinks/sink.ts";
 import { isNarrowed, type Target } from "../runs/plan.ts";
-import type { RunReader } from "../runs/reader.ts";
 import type { Run } from "../runs/run.ts";
 import type { NewPlan } from "../runs/run-store.ts";
 import { agreeTo } from "./consent.ts";
-import { type Divided, earlierRun, heldElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
-import { requireGoing } from "./failures.ts";
+import { type Divided, earlierRun, ownedCompanies, type Reuse } from "./earlier.ts";
 import { lockOptions } from "./locks.ts";
 import {
-  isBegunAnew,
   isPriceKnown,
+  NOTHING,
   newPeopleApart,
   offerOf,
   perPageOf,
   perPageTold,
   quoteFor,
-  spentOf,
 } from "./offer.ts";
 import type { Inquiry } from "./order.ts";
 import { partsToBuy, rowsWritten, takeOver } from "./owned.ts";
-import { mostRows, newPeopleIn, type OwnedPage, rowsApart } from "./ownership.ts";
+import { mostRows, newPeopleIn, type OwnedPage, type OwnedShare, rowsApart } from "./ownership.ts";
 import { drawnOf, type Offer, type Quote } from "./quote.ts";
 import type { Drawn } from "./sampling.ts";
 import { perMinuteOf } from "./world.ts";
@@ -32,8 +29,6 @@ export interface Survey {
   readonly offer: Offer;
   readonly quote: Quote;
   readonly sample: Drawn | undefined;
-  /** That is gone on with. */
-  readonly run: RunReader | undefined;
   /** What earlier runs paid for, and what it is part of. */
   readonly owned: {
     readonly pages: () => Iterable<OwnedPage> | AsyncIterable<OwnedPage>;
@@ -41,9 +36,9 @@ export interface Survey {
   };
 }
 
-export async function survey(base: Inquiry, open: string | undefined): Promise<Survey> {
-  const looked = await lookAround(base, open);
-  const { offer, share, run, sample, companies } = looked;
+export async function survey(base: Inquiry): Promise<Survey> {
+  const looked = await lookAround(base);
+  const { offer, share, sample, companies } = looked;
   const { inquiry, best, earlier, reuse } = await behindEarlier(looked);
   const isNarrow = isNarrowed(inquiry.target);
 
@@ -57,18 +52,12 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     datasetVersion: offer.datasetVersion,
   };
 
-  if (run !== undefined) {
-    requireGoing(run, quote.credits);
-    if (isBegunAnew(run, quote, base, share)) return await survey(base, undefined);
-  }
-
   await checkRoom(base.options, quote.written);
   return {
     inquiry,
     offer,
     quote,
     sample,
-    run,
     owned: { pages: reuse?.pages ?? (() => companies), reuse },
   };
 }
@@ -76,56 +65,59 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
 /** What a quote is made of: looked at, with nothing decided. */
 type Looked = Awaited<ReturnType<typeof lookAround>>;
 
-async function lookAround(base: Inquiry, open: string | undefined) {
+async function lookAround(base: Inquiry) {
   const { target, identity, options, account, deps, store } = base;
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const ownership = await deps.ownership?.(account, target);
-  const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
+  const looked = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
 
-  const run = open === undefined ? undefined : await store.open(open);
-  const isNew = run === undefined;
-  const { datasetVersion } = offer;
-  const companies = isNew
-    ? await ownedCompanies(store, identity, datasetVersion, options, deps)
-    : [];
-  const sample = isNew ? await drawnSample(base, offer) : undefined;
-  return { base, offer, share, run, companies, sample };
+  const owned = await ownedCompanies(store, identity, offer.datasetVersion, options, deps);
+  // Whom nobody has to look up again, and who is all the same.
+  const share = options.fresh && target.kind === "enrich" ? shareOf(target, owned) : looked;
+  const companies = options.fresh ? [] : owned;
+  const sample = await drawnSample(base, offer);
+  return { base, offer, share, companies, sample };
 }
 
-/** @param held rows that earlier runs hold: those are not paid for */
-function quoteBehind(
-  { base, offer, share, run, sample }: Looked,
-  held: number,
-  maxCredits = base.options.maxCredits,
-): Quote {
-  const { target, options } = base;
-  const isCounted = run === undefined || (target.kind === "search" && offer.matches !== null);
-  const there = isNarrowed(target) ? { matches: mostRows(share) } : isCounted ? offer : run.offer;
-  const before = spentOf(run, base);
-
-  const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
-  const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
-  const trade = { ...base, options: { ...options, maxCredits } };
-  return quoteFor(target, there, trade, {
-    spent: { ...before, rows: before.rows + held },
-    parts: of && { counts: offer.counts ?? [], of },
-    pieces: isNarrowed(target) ? share?.estimate?.parts : undefined,
-    drawn: drawnOf(run?.plan ?? sample ?? {}),
-  });
-}
+const shareOf = (
+  { companies: { length: total } }: Target & { readonly kind: "enrich" },
+  pages: readonly OwnedPage[],
+): OwnedShare => ({
+  total,
+  owned: pages.reduce((sum, { rows }) => sum + rows, 0),
+  exact: true,
+  calls: 0,
+});
 
 /** What is bought behind what earlier runs hold: all that is lacking, or new people alone. */
-async function behindEarlier(looked: Looked) {
-  const { base, offer, share, run, sample, companies } = looked;
-  const held = run === undefined ? companies.length : (await heldElsewhere(run, base)).rows;
-  const anew = quoteBehind(looked, held);
+async function behindEarlier({ base, offer, share, sample, companies }: Looked) {
+  const { target } = base;
+  const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
+  const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
+  const isNarrow = isNarrowed(target);
+  /** @param rows that earlier runs hold: those are not paid for */
+  const quoteBehind = (rows: number, maxCredits = base.options.maxCredits): Quote =>
+    quoteFor(
+      target,
+      isNarrow ? { matches: mostRows(share) } : offer,
+      { ...base, options: { ...base.options, maxCredits } },
+      {
+        spent: { ...NOTHING, rows },
+        parts: of && { counts: offer.counts ?? [], of },
+        pieces: isNarrow ? share?.estimate?.parts : undefined,
+        drawn: drawnOf(sample ?? {}),
+      },
+    );
+
+  const held = companies.length;
+  const anew = quoteBehind(held);
   const all = anew.rowsUncapped ?? anew.rows;
-  if (run !== undefined || all <= held) return { inquiry: base, best: anew };
+  if (all <= held) return { inquiry: base, best: anew };
 
   const earlier = await earlierRun(base, offer.datasetVersion, { ...anew, share }, sample);
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
-  const best = rows === held ? anew : quoteBehind(looked, rows, isCapped ? ZERO : undefined);
+  const best = rows === held ? anew : quoteBehind(rows, isCapped ? ZERO : undefined);
 
   // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
   const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;

@@ -1,8 +1,7 @@
 // Tested by test/cli/vendor-counts.test.ts.
 import { settledUnits } from "../runs/journal.ts";
-import { targetText } from "../runs/plan.ts";
+import { type Target, targetText } from "../runs/plan.ts";
 import { RunStore } from "../runs/run-store.ts";
-import type { SearchTarget } from "./joined.ts";
 import type { World } from "./world.ts";
 
 /** A count that was paid for is believed so long. */
@@ -13,25 +12,22 @@ const YOUNG_MS = 5 * 60_000;
  * where counts cost credits none is bought again. Undefined where no page told.
  */
 export async function toldLately(
-  target: SearchTarget,
+  target: Target,
   { disk, now, seller, stateDir }: World,
 ): Promise<number | undefined> {
-  const store = new RunStore(stateDir, disk);
   const wanted = targetText(target);
   const { file } = seller.client.dialect;
-
-  for (const id of await store.ids()) {
-    const plan = await store.readPlan(id).catch(() => undefined);
-    if (plan === undefined) continue;
-    // The newest comes first.
-    if (now() - Date.parse(plan.created_at) > YOUNG_MS) break;
-    if (plan.base_url !== seller.serviceId || plan.connection !== seller.connectionName) continue;
-    if (plan.dialect !== file || targetText(plan.target) !== wanted) continue;
-
-    const { state } = await store.open(id);
+  const told = new RunStore(stateDir, disk).runs(
+    (plan) =>
+      now() - Date.parse(plan.created_at) <= YOUNG_MS &&
+      plan.base_url === seller.serviceId &&
+      plan.connection === seller.connectionName &&
+      plan.dialect === file &&
+      targetText(plan.target) === wanted,
+  );
+  for await (const { state } of told) {
     const total = settledUnits(state)[0]?.settled.total;
     if (total !== undefined) return total;
   }
-
   return undefined;
 }

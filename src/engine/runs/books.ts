@@ -516,7 +516,9 @@ export class Books {
     ];
     const lost = earlier.filter(({ state }) => state === "lost");
     const from = lost.length > 0 ? lost : earlier;
-    const charged = from.find((one) => doubted.includes(one)) ?? from[0];
+    // One of those that closed as spoken for has no room for a charge: another has it.
+    const charged =
+      from.find((one) => doubted.includes(one) && this.#slack([one]) > 0n) ?? from[0];
     const isTold = earlier.some(({ least, state }) => least > 0n && state !== "free");
 
     for (const one of earlier) {
@@ -531,6 +533,8 @@ export class Books {
       charged.most = maxCredits(least, charged.most ?? most);
       charged.isSpoken = false;
     }
+    // That it was stored proves the promise for these: whatever breaks it later.
+    for (const one of earlier) if (!this.#open.includes(one)) one.most = this.#most(one);
     this.#sumClosed();
   }
 

@@ -96,6 +96,8 @@ export interface SettledRecord extends LogRecord {
   readonly own?: Credits | undefined;
   /** Null: the service said that there is no next page. */
   readonly next?: string | null | undefined;
+  /** It breaks off behind its rows: what leads on, if anything did, is not known. */
+  readonly cut?: boolean | undefined;
   /** Of a cursor that was too long to be kept: the run cannot go on from here. */
   readonly cursorLength?: number;
   readonly version?: string | undefined;
@@ -327,30 +329,27 @@ function end(
  */
 export function apply(state: RunState, record: JournalRecord, at = 0): void {
   if ("at" in record) state.lastAt = record.at;
+  const unit = "n" in record ? state.units.get(record.n) : undefined;
   switch (record.t) {
     case "intent":
       intend(state, newUnit(record));
       return;
     case "settled":
-      settle(state, record, at);
+      settle(state, unit, record, at);
       return;
-    case "void": {
-      const unit = state.units.get(record.n);
+    case "void":
       if (unit !== undefined) unit.voided = true;
       end(state, unit, record.at, { t: "unsent" });
       return;
-    }
-    case "sent": {
-      const unit = state.units.get(record.n);
+    case "sent":
       if (unit !== undefined) send(state, unit, record);
       return;
-    }
     case "lost":
-      end(state, state.units.get(record.n), record.at, { t: "lost" });
+      end(state, unit, record.at, { t: "lost" });
       return;
     case "refused": {
-      const { at, exact, n, status, t, used } = record;
-      end(state, state.units.get(n), at, { t, used, exact, isFault: isFault(status) });
+      const { at, exact, status, t, used } = record;
+      end(state, unit, at, { t, used, exact, isFault: isFault(status) });
       return;
     }
     case "quiet":
@@ -385,8 +384,12 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
   }
 }
 
-function settle(state: RunState, record: SettledRecord, place: number): void {
-  const unit = state.units.get(record.n);
+function settle(
+  state: RunState,
+  unit: Unit | undefined,
+  record: SettledRecord,
+  place: number,
+): void {
   if (unit === undefined || unit.settled !== undefined) return;
 
   unit.settled = record;

@@ -61,10 +61,7 @@ export const journalOf = (path: string): string => join(path, "journal.ndjson");
 export const stateOf = (path: string): RunState =>
   replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
 
-export function readableState(path: string): {
-  readonly state: RunState;
-  readonly problem: string | undefined;
-} {
+export function readableState(path: string) {
   const { entries, damage } = readLog<JournalRecord>(journalOf(path));
   const state = emptyState();
   for (const { record, end } of entries) {

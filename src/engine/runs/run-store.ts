@@ -7,7 +7,7 @@ import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo, someOf } from "../../shared/contract/text.ts";
 import { type CliError, command, failed, say, usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
-import { type Disk, jsonText, remove } from "./disk.ts";
+import { type Disk, errorCode, jsonText, remove } from "./disk.ts";
 import { type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
 import { type Machine, machineOf } from "./machine.ts";
@@ -32,6 +32,9 @@ import { keepSpend } from "./spend.ts";
 import { readSuppression, suppressionFolder } from "./suppression.ts";
 
 export type NewPlan = Omit<Plan, "version" | "id" | "created_at" | "machine">;
+
+/** Runs that are looked through for what they hold. */
+const LOOKS = 300;
 
 type Clock = Pick<LockOptions, "now" | "sleep">;
 
@@ -182,6 +185,27 @@ export class RunStore {
 
   ids(): Promise<string[]> {
     return runIds(this.folder);
+  }
+
+  /**
+   * The newest first, as far back as is looked. One that is damaged hides nothing of the others.
+   * @param damages takes why they cannot be read
+   */
+  async *runs(
+    isMeant: (plan: Plan) => boolean,
+    damages: unknown[] = [],
+  ): AsyncGenerator<RunReader> {
+    for (const id of (await this.ids()).slice(0, LOOKS)) {
+      const plan = await this.readPlan(id).catch(() => undefined);
+      if (plan === undefined || !isMeant(plan)) continue;
+
+      try {
+        yield await this.open(id);
+      } catch (error) {
+        // Without a journal nothing was bought: it died before its first line.
+        if (errorCode(error) !== "ENOENT") damages.push(error);
+      }
+    }
   }
 
   /** As {@link open}, but what was damaged is left out and told (`lost`). */

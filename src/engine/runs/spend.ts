@@ -154,18 +154,14 @@ async function* runsOf(folder: string, since = 0) {
  * By the last line of its journal where that is enough.
  * @param isOver nobody goes on with it: what is pending is uncertain then
  */
-function spendOf(
-  path: string,
-  plan: Plan,
-  since: number,
-  isOver = false,
-): { readonly spend: RunSpend; readonly problem?: string | undefined } {
+function spendOf(path: string, plan: Plan, since: number, isOver = false) {
   const own = headOf(plan);
   const sums = finishedSums(path, plan.id)?.sums;
   if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
     const days = sums.days.filter(({ from }) => from >= since);
     const { job = null, budgets } = sums;
-    return { spend: { ...own, job, budgets, pending: ZERO, days } };
+    const spend: RunSpend = { ...own, job, budgets, pending: ZERO, days };
+    return { spend, problem: undefined };
   }
 
   const { state, problem } = readableState(path);

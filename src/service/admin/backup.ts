@@ -72,7 +72,10 @@ export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<M
     const dataset = await copyDataset(datasetDir(dir), datasetDir(draft));
     const head = await copyLedger(ledger, draft, dataset !== undefined);
     if (head === null && dataset === undefined)
-      throw new BackupError(`there is nothing to back up in ${dir}`);
+      throw new BackupError(
+        `there is nothing to back up in ${dir}` +
+          (ledger === undefined ? ": accounts in PostgreSQL are copied by pg_dump" : ""),
+      );
 
     await assertSound(draft);
 

@@ -235,10 +235,11 @@ export const departmentOf = (text: string): Department | undefined =>
   DEPARTMENT_BY_NORMAL.get(normalForm(text));
 
 function unknownDepartment(text: string): FilterIssue {
-  const near = nearest(text, DEPARTMENTS);
+  const isSeveral = text.split(/[,;|]/).every((part) => departmentOf(part) !== undefined);
+  const near = isSeveral ? undefined : nearest(text, DEPARTMENTS);
+  const said = isSeveral ? " (several in one: give each by itself)" : aside(near, '"');
   const message =
-    `unknown department: "${echo(text)}"${aside(near, '"')}; ` +
-    `valid departments: ${DEPARTMENTS.join(", ")}`;
+    `unknown department: "${echo(text)}"${said}; ` + `valid departments: ${DEPARTMENTS.join(", ")}`;
   return {
     key: "department",
     code: "bad_value",

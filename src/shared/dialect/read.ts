@@ -35,8 +35,8 @@ export async function readDialect(text: string, name: string): Promise<DialectFi
   if (problems.length > 0) throw documentRefusal(name, problems, AS_DIALECT);
 
   const file = plainOf(body) as unknown as DialectFile;
-  for (const { path, message } of problemsOf(file))
-    problems.push({ ...textPlaceOf(nodeAt(body, path)), message });
+  for (const [isBroken, path, message] of rulesOf(file))
+    if (isBroken) problems.push({ ...textPlaceOf(nodeAt(body, path)), message });
   if (problems.length > 0) throw documentRefusal(name, problems, AS_DIALECT);
 
   return file;
@@ -180,20 +180,19 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
 const isDay = (text: string): boolean =>
   new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
 
-interface Fault {
-  readonly path: Path;
-  readonly message: string;
-}
+/** What is wrong if it is so, and where. */
+type Rule = readonly [isBroken: boolean, path: Path, message: string];
+
+const within = (at: Path, rules: readonly Rule[]): Rule[] =>
+  rules.map(([isBroken, path, message]) => [isBroken, [...at, ...path], message]);
 
 const PAGING = ["filters", "rows", "page", "offset", "cursor"];
-const COMPANY_HOLES = ["domain", "company_network_url", "name", "id"];
 /** What parts of a call fill, by the name of the call. */
 const HOLES: Readonly<Record<string, readonly string[]>> = {
   search: PAGING,
   count: PAGING,
   read: ["id", "ids"],
-  company: COMPANY_HOLES,
-  identify: COMPANY_HOLES,
+  company: ["domain", "company_network_url", "name", "id"],
   account: [],
   key: [],
 };
@@ -202,54 +201,61 @@ const HOLES: Readonly<Record<string, readonly string[]>> = {
  * What no shape can say: names that nothing has, holes that nothing fills, what would be passed
  * over.
  */
-function problemsOf(file: DialectFile): Fault[] {
-  const faults: Fault[] = [];
-  const add = (path: Path, message: string): void => void faults.push({ path, message });
+function rulesOf(file: DialectFile): Rule[] {
+  const { calls, filters, headers, means, or, record, together = [] } = file;
+  const company = calls.company?.record ?? {};
 
-  checkFilters(file, add);
-  for (const index of (file.together ?? []).keys())
-    checkTogether(file, index, under(add, "together", index));
-  if (file.or !== undefined) checkAsked(file.or, ["each"], [["each"]], under(add, "or"));
-  checkHeaders(file.headers, under(add, "headers"));
-  checkWords(file, add);
-  checkMeans(file, add);
-  checkCalls(file, add);
-  checkRecord(file, file.record, under(add, "record"));
-  checkRecord(file, file.calls.company?.record ?? {}, under(add, "calls", "company", "record"));
-  return faults;
+  return [
+    ...Object.keys(filters).flatMap((key) => within(["filters", key], ofFilter(file, key))),
+    ...together.flatMap((_, index) => within(["together", index], ofTogether(file, index))),
+    ...within(["or"], or === undefined ? [] : asks(or, ["each"], [["each"]])),
+    ...within(["headers"], ofHeaders(headers)),
+    ...within(["words"], ofWords(file)),
+    ...means.flatMap((_, index) => within(["means", index], ofMeaning(means, index))),
+    ...within(["calls"], ofCalls(file)),
+    ...within(["record"], ofRecord(file, record)),
+    ...within(["calls", "company", "record"], ofRecord(file, company)),
+  ];
 }
-
-type Add = (path: Path, message: string) => void;
-
-const under =
-  (add: Add, ...to: Path): Add =>
-  (path, message) =>
-    add([...to, ...path], message);
 
 const isRange = (key: string): boolean => (RANGE_KEYS as readonly string[]).includes(key);
 
-function checkFilters(file: DialectFile, add: Add): void {
-  const { calls, filters } = file;
-  const isSpread = spreadIn(calls.search.body ?? calls.search.query).includes("@filters");
-  const fields = new Map<string, string>();
-  for (const [key, filter] of Object.entries(filters)) {
-    const tell = under(add, "filters", key);
-    const { alone, any, as, case: letters, one, words } = filter;
-    if (isRange(key) && (as ?? letters ?? words) !== undefined)
-      tell([], 'a number has no "words", no "case" and no form');
-    const isOpen = file.words?.[words ?? ""]?.open === true;
-    if (words !== undefined && (as ?? (isOpen ? undefined : letters)) !== undefined)
-      tell([], 'beside "words" nothing heeds "as", nor "case" unless they are "open"');
-    checkValued(file, filter, ["value", ...(key.endsWith("_url") ? ["slug"] : [])], tell);
+/** Whether it stands in a list before, in whatever letters. */
+const isRepeated = (list: readonly unknown[], index: number): boolean => {
+  const written = list.map((each) => String(each).toLowerCase());
+  return written.indexOf(written[index] ?? "") < index;
+};
 
-    const places = isSpread ? holesIn(any ?? one).map(({ path }) => path.join(".")) : [];
-    for (const field of places) {
-      const other = fields.get(field) ?? key;
-      fields.set(field, other);
-      if (other !== key && (alone === undefined || alone !== filters[other]?.alone))
-        tell([], `${other} stands at the same place: they share one field, and need "alone" too`);
-    }
-  }
+function ofFilter(file: DialectFile, key: string): Rule[] {
+  const { calls, filters, words: lists = {} } = file;
+  const filter = filters[key] ?? {};
+  const { alone, as, case: letters, words } = filter;
+  const isOpen = lists[words ?? ""]?.open === true;
+  const placesOf = ({ any, one }: typeof filter): string[] =>
+    holesIn(any ?? one).map(({ path }) => path.join("."));
+
+  // Where each is put in a list there is no such place.
+  const isSpread = spreadIn(calls.search.body ?? calls.search.query).includes("@filters");
+  const places = isSpread ? placesOf(filter) : [];
+  const others = Object.entries(filters).slice(0, Object.keys(filters).indexOf(key));
+  const [other, its] =
+    others.find(([, each]) => placesOf(each).some((place) => places.includes(place))) ?? [];
+  const isShared = its !== undefined && (alone === undefined || alone !== its.alone);
+
+  return [
+    [
+      isRange(key) && (as ?? letters ?? words) !== undefined,
+      [],
+      'a number has no "words", no "case" and no form',
+    ],
+    [
+      words !== undefined && (as ?? (isOpen ? undefined : letters)) !== undefined,
+      [],
+      'beside "words" nothing heeds "as", nor "case" unless they are "open"',
+    ],
+    [isShared, [], `${other} stands at the same place: they share one field, and need "alone" too`],
+    ...ofValued(file, filter, ["value", ...(key.endsWith("_url") ? ["slug"] : [])]),
+  ];
 }
 
 /** What is spread into the objects of a template. */
@@ -260,115 +266,160 @@ const spreadIn = (template: unknown): unknown[] =>
         name === "*" ? [inner] : spreadIn(inner),
       );
 
-function checkTogether(file: DialectFile, index: number, add: Add): void {
+function ofTogether(file: DialectFile, index: number): Rule[] {
   const { together = [], words = {} } = file;
-  const [{ of, ...filter } = { of: [], as: "" }, ...others] = together
-    .slice(0, index + 1)
-    .reverse();
-  for (const key of of) if (isRange(key)) add(["of"], `${key} is a number, and no part of a text`);
-  checkValued(file, filter, of, add);
-  const left = of.filter((key, at) => of.indexOf(key) < at || !holesOf(filter.as).includes(key));
-  for (const key of left) add(["as"], `"as" needs {${echo(key)}} once, or it would be passed over`);
-  for (const [, table = ""] of filter.as.matchAll(/:([a-z_]+)\}/g))
-    if (!Object.hasOwn(words, table)) add(["as"], noList(table));
+  const { of, ...filter } = together[index] ?? { of: [], as: "" };
+  const made = together.map((each) => [...each.of].sort());
+  const lonely = of.flatMap((key) => file.filters[key]?.alone ?? []);
+  const isLost = (key: string, at: number): boolean =>
+    of.indexOf(key) < at || !holesOf(filter.as).includes(key);
 
-  const isTwice = others.some((each) => `${[...each.of].sort()}` === `${[...of].sort()}`);
-  if (isTwice) add(["of"], "these keys are made one field by an earlier one");
-  const lonely = of.map((key) => file.filters[key]?.alone).filter((name) => name !== undefined);
-  if (new Set(lonely).size < lonely.length && filter.alone === undefined)
-    add(["of"], `${of.join(" and ")} share one field, so together they need "alone" too`);
+  return [
+    ...of.flatMap((key, at): Rule[] => [
+      [isRange(key), ["of"], `${key} is a number, and no part of a text`],
+      [isLost(key, at), ["as"], `"as" needs {${echo(key)}} once, or it would be passed over`],
+    ]),
+    ...[...filter.as.matchAll(/:([a-z_]+)\}/g)].map(([, table]) => noList(words, table, ["as"])),
+    [isRepeated(made, index), ["of"], "these keys are made one field by an earlier one"],
+    [
+      new Set(lonely).size < lonely.length && filter.alone === undefined,
+      ["of"],
+      `${of.join(" and ")} share one field, so together they need "alone" too`,
+    ],
+    ...ofValued(file, filter, of),
+  ];
 }
 
-const noList = (name: string): string => `"words" has no list "${echo(name)}"`;
+const noList = (lists: object, name: string | undefined, path: Path): Rule => [
+  name !== undefined && !Object.hasOwn(lists, name),
+  path,
+  `"words" has no list "${echo(name ?? "")}"`,
+];
 
 /** @param forms what may stand in `as` */
-function checkValued(
+function ofValued(
   { words = {} }: DialectFile,
-  { any, as, one, words: table }: Omit<DialectFile["filters"][string], "parts">,
+  { any, as, one, words: table }: DialectFile["filters"][string],
   forms: readonly string[],
-  add: Add,
-): void {
-  if ((one === undefined) === (any === undefined))
-    add([], 'it has "one" or "any", and not both: a list is sent by "any", a value by "one"');
-  if (table !== undefined && !Object.hasOwn(words, table)) add(["words"], noList(table));
+): Rule[] {
+  const ofPart = (name: string, template: unknown, holes: readonly string[]): Rule[] =>
+    template === undefined ? [] : within([name], asks(template, holes, [holes]));
 
-  if (one !== undefined) checkAsked(one, ["value"], [["value"]], under(add, "one"));
-  if (any !== undefined) checkAsked(any, ["values"], [["values"]], under(add, "any"));
-  if (as !== undefined) checkAsked(as, forms, [forms], under(add, "as"));
+  return [
+    [
+      (one === undefined) === (any === undefined),
+      [],
+      'it has "one" or "any", and not both: a list is sent by "any", a value by "one"',
+    ],
+    noList(words, table, ["words"]),
+    ...ofPart("one", one, ["value"]),
+    ...ofPart("any", any, ["values"]),
+    ...ofPart("as", as, forms),
+  ];
 }
 
 /** @param needed of each list one hole, else the same would be sent, whatever is asked for */
-function checkAsked(
+function asks(
   template: unknown,
   known: readonly string[],
   needed: readonly (readonly string[])[],
-  add: Add,
-): void {
+): Rule[] {
   const holes = holesIn(template);
   const there = known.join(", ") || "nothing";
-  for (const { name, path } of holes)
-    if (!known.includes(name))
-      add(
+
+  return [
+    ...holes.map(
+      ({ name, path }): Rule => [
+        !known.includes(name),
         path,
         `nothing fills "${echo(name)}" here${aside(nearest(name, known))}; there is: ${there}`,
-      );
-
-  for (const names of needed)
-    if (names.length > 0 && !holes.some(({ name }) => names.includes(name)))
-      add(
+      ],
+    ),
+    ...needed.map(
+      (names): Rule => [
+        names.length > 0 && !holes.some(({ name }) => names.includes(name)),
         [],
         `nothing holds "@${names.join('" or "@')}": the same would be sent, whatever is asked for`,
-      );
+      ],
+    ),
+  ];
 }
 
 const TOKEN = /^[!#$%&'*+.^`|~\w-]+$/;
 const OF_THE_WIRE = /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect)$/i;
 
 /** All that a call sends. */
-function checkHeaders(headers: Readonly<Record<string, string>>, add: Add): void {
-  const names = Object.keys(headers).map((name) => name.toLowerCase());
-  for (const [index, [name, value]] of Object.entries(headers).entries()) {
-    if (!TOKEN.test(name) || OF_THE_WIRE.test(name) || !/^[\x20-\x7e]*$/.test(value))
-      add([name], `"${echo(name)}: ${echo(value)}" is no header that a file can send`);
-    if (names.indexOf(names[index] ?? "") < index) add([name], "it stands there already");
-    checkAsked(value, ["key"], [], under(add, name));
-  }
-  if (!Object.values(headers).some((value) => value.includes("{key}")))
-    add([], "no header holds {key}, so nothing would say whose call it is");
+function ofHeaders(headers: Readonly<Record<string, string>>): Rule[] {
+  const all = Object.entries(headers);
+  const isSent = ([name, value]: readonly string[]): boolean =>
+    TOKEN.test(name ?? "") && !OF_THE_WIRE.test(name ?? "") && /^[\x20-\x7e]*$/.test(value ?? "");
+
+  return [
+    ...all.flatMap(([name, value], index): Rule[] => [
+      [
+        !isSent([name, value]),
+        [name],
+        `"${echo(name)}: ${echo(value)}" is no header that a file can send`,
+      ],
+      [isRepeated(Object.keys(headers), index), [name], "it stands there already"],
+      ...within([name], asks(value, ["key"], [])),
+    ]),
+    [
+      !all.some(([, value]) => value.includes("{key}")),
+      [],
+      "no header holds {key}, so nothing would say whose call it is",
+    ],
+  ];
 }
 
-function checkWords({ calls, filters, record, together = [], words = {} }: DialectFile, add: Add) {
+function ofWords({ calls, filters, record, together = [], words = {} }: DialectFile): Rule[] {
   const from = [...Object.values(record), ...Object.values(calls.company?.record ?? {})];
   const named = [...Object.values(filters), ...together, ...from].flatMap((each) =>
     typeof each === "string" ? [] : [each.words, "as" in each ? each.as : undefined],
   );
-  for (const [name, table] of Object.entries(words)) {
-    if (!named.some((each) => each === name || each?.includes(`:${name}}`)))
-      add(["words", name], "no filter and no record names this list");
-    const own = Object.keys(table).map((word) => word.toLowerCase());
-    for (const [index, word] of Object.keys(table).entries())
-      if (own.indexOf(own[index] ?? "") < index)
-        add(["words", name, word], "it is the word before it in other letters");
-  }
+
+  return Object.entries(words).flatMap(([name, table]): Rule[] => [
+    [
+      !named.some((each) => each === name || each?.includes(`:${name}}`)),
+      [name],
+      "no filter and no record names this list",
+    ],
+    ...Object.keys(table).map(
+      (word, index, all): Rule => [
+        isRepeated(all, index),
+        [name, word],
+        "it is the word before it in other letters",
+      ],
+    ),
+  ]);
 }
 
-function checkMeans({ means }: DialectFile, add: Add): void {
-  for (const [index, { status, text, at, ...rest }] of means.entries()) {
-    const path = ["means", index];
-    if ((status ?? text ?? at) === undefined)
-      add(path, 'it fits every reply: it needs "status", "text" or "at"');
-    if ((at === undefined) !== (rest.equals === undefined))
-      add(path, '"at" and "equals" are there together, or neither is');
+function ofMeaning(means: DialectFile["means"], index: number): Rule[] {
+  const { status, text, at, equals } = means[index] ?? { is: "ok" };
+  const all = (given: typeof status): readonly number[] => [given ?? []].flat();
+  const earlier = means.slice(0, index).find((each) => {
+    const isSame = each.text === text && each.at === at && each.equals === equals;
+    const isAny = each.text === undefined && each.at === undefined;
+    return (isSame || isAny) && all(status).every((one) => all(each.status).includes(one));
+  });
 
-    const all = (given: typeof status): readonly number[] => [given ?? []].flat();
-    const earlier = means.slice(0, index).find((each) => {
-      const isSame = each.text === text && each.at === at && each.equals === rest.equals;
-      const isAny = each.text === undefined && each.at === undefined;
-      return (isSame || isAny) && all(status).every((one) => all(each.status).includes(one));
-    });
-    if (earlier !== undefined && status !== undefined)
-      add(path, `no reply comes to it: an earlier one says "${earlier.is}" of all that it fits`);
-  }
+  return [
+    [
+      (status ?? text ?? at) === undefined,
+      [],
+      'it fits every reply: it needs "status", "text" or "at"',
+    ],
+    [
+      (at === undefined) !== (equals === undefined),
+      [],
+      '"at" and "equals" are there together, or neither is',
+    ],
+    [
+      earlier !== undefined && status !== undefined,
+      [],
+      `no reply comes to it: an earlier one says "${earlier?.is}" of all that it fits`,
+    ],
+  ];
 }
 
 /** Of each list one hole has to be in a call: else it would be the same whatever is asked for. */
@@ -379,79 +430,114 @@ function neededIn(name: string, { most = 1, pages }: VendorCall): readonly (read
   return [["filters"], [pages?.by ?? "filters"], [least === largest ? "filters" : "rows"]];
 }
 
-function checkCalls(file: DialectFile, add: Add): void {
-  const { calls } = file;
-  for (const [name, call] of Object.entries(calls))
-    if (call !== undefined && !("use" in call)) {
-      const tell = under(add, "calls", name);
-      checkRequest(file, name, call, tell);
-      checkReply(call, tell);
-    }
-
-  const { read, search } = calls;
-  const isOfIds = search.gives === "ids";
-  if (isOfIds && read === undefined)
-    add(["calls", "search"], 'a search that gives ids needs a call "read" that gives people');
-  if (!isOfIds && read !== undefined)
-    add(["calls", "read"], 'people are read by ids of a search that "gives": "ids", and none does');
+function ofCalls(file: DialectFile): Rule[] {
+  const { read, search, ...others } = file.calls;
   const { credits, least = "0", none = "0" } = search.price;
-  if (isOfIds && [credits, least, none].some((amount) => Number(amount) > 0))
-    add(["calls", "search", "price"], "ids are found for nothing: only what is read is booked");
-  if (!isOfIds && search.reply.id !== undefined)
-    add(["calls", "search", "reply", "id"], 'only a search that "gives" ids has them there');
-  if (read !== undefined && (read.reply.rows === undefined) === (read.reply.row === undefined))
-    add(["calls", "read", "reply"], 'people stand at "rows", or one of them at "row"');
-  if ((read?.most ?? 1) > 1 && read?.reply.rows === undefined)
-    add(["calls", "read", "reply"], 'several in one call stand at "rows"');
-  if (read?.each !== undefined)
-    checkAsked(read.each, ["id"], [["id"]], under(add, "calls", "read", "each"));
-  checkCounting(file, add);
+  const isOfIds = search.gives === "ids";
+  const { most = 1, reply: { row, rows } = { row: "" } } = read ?? {};
+
+  return [
+    ...Object.entries({ read, search, ...others }).flatMap(([name, call]) =>
+      call === undefined || "use" in call ? [] : within([name], ofCall(file, name, call)),
+    ),
+    [
+      isOfIds && read === undefined,
+      ["search"],
+      'a search that gives ids needs a call "read" that gives people',
+    ],
+    [
+      !isOfIds && read !== undefined,
+      ["read"],
+      'people are read by ids of a search that "gives": "ids", and none does',
+    ],
+    [
+      isOfIds && [credits, least, none].some((amount) => Number(amount) > 0),
+      ["search", "price"],
+      "ids are found for nothing: only what is read is booked",
+    ],
+    [
+      !isOfIds && search.reply.id !== undefined,
+      ["search", "reply", "id"],
+      'only a search that "gives" ids has them there',
+    ],
+    [
+      (rows === undefined) === (row === undefined),
+      ["read", "reply"],
+      'people stand at "rows", or one of them at "row"',
+    ],
+    [most > 1 && rows === undefined, ["read", "reply"], 'several in one call stand at "rows"'],
+    ...within(["read", "each"], read?.each === undefined ? [] : asks(read.each, ["id"], [["id"]])),
+    ...ofCounting(file),
+  ];
 }
 
-function checkRequest(file: DialectFile, name: string, call: VendorCall, add: Add): void {
-  const { method, path: address, query = {}, body, headers } = call;
+function ofCall(file: DialectFile, name: string, call: VendorCall): Rule[] {
+  const { method, path: address, query = {}, body, headers, pages, price, reply = {} } = call;
   const template = { path: address, query, body };
-  checkAsked(template, HOLES[name] ?? [], neededIn(name, call), add);
-  if (headers !== undefined) checkHeaders({ ...file.headers, ...headers }, under(add, "headers"));
-  if (method === "GET" && body !== undefined) add(["body"], "a GET has no body");
-  if (spreadIn(template).some((spread) => typeof spread === "string" && spread !== "@filters"))
-    add([], 'only "@filters" is spread by "*"');
+  const { by, end = [], one_size, size: [least = 1, most = 1] = [] } = pages ?? {};
+  const isByCursor = by === "cursor";
+
+  return [
+    ...asks(template, HOLES[name] ?? [], neededIn(name, call)),
+    ...within(["headers"], headers === undefined ? [] : ofHeaders({ ...file.headers, ...headers })),
+    [method === "GET" && body !== undefined, ["body"], "a GET has no body"],
+    [
+      spreadIn(template).some((spread) => typeof spread === "string" && spread !== "@filters"),
+      [],
+      'only "@filters" is spread by "*"',
+    ],
+    [
+      (price?.per === "started") !== (price?.rows !== undefined),
+      ["price"],
+      '"started" and "rows", how many it begins, are there together',
+    ],
+    ...Object.entries(reply).map(
+      ([member, place], index): Rule => [
+        Object.values(reply).slice(0, index).includes(place),
+        ["reply", member],
+        "another stands there already",
+      ],
+    ),
+    [least > most, ["pages", "size"], "the least comes first, then the most"],
+    [
+      pages !== undefined && isByCursor !== (reply.next !== undefined),
+      ["pages"],
+      'pages by cursor need "next" in "reply", and no others have it',
+    ],
+    [
+      !isByCursor && (one_size || end.includes("no next")),
+      ["pages"],
+      '"one_size" and "no next" are said of cursors',
+    ],
+  ];
 }
 
-function checkReply({ pages, price, reply = {} }: VendorCall, add: Add): void {
-  if (price !== undefined && (price.per === "started") !== (price.rows !== undefined))
-    add(["price"], '"started" and "rows", how many it begins, are there together');
-  for (const [index, [member, place]] of Object.entries(reply).entries()) {
-    if (Object.values(reply).indexOf(place) < index)
-      add(["reply", member], "another stands there already");
-  }
-  if (pages === undefined) return;
-
-  const { by, end = [], one_size, size } = pages;
-  const [least = 1, most = 1] = size;
-  if (least > most) add(["pages", "size"], "the least comes first, then the most");
-  if ((by === "cursor") !== (reply.next !== undefined))
-    add(["pages"], 'pages by cursor need "next" in "reply", and no others have it');
-  if (by !== "cursor" && (one_size || end.includes("no next")))
-    add(["pages"], '"one_size" and "no next" are said of cursors');
-}
-
-function checkCounting(file: DialectFile, add: Add): void {
+function ofCounting(file: DialectFile): Rule[] {
   const counting = countingOf(file);
-  if (counting?.call !== file.calls.search) return;
+  if (counting?.call !== file.calls.search) return [];
   const { pages, reply } = counting.call;
   const [least = 1, most = 1] = pages?.size ?? [];
-  if (reply?.total === undefined)
-    add(["calls", "search", "reply"], '"reply" does not say where "total" stands, which counts');
-  if (counting.rows < least || counting.rows > most)
-    add(["calls", "count", "rows"], `a page of a search has ${least} to ${most} rows`);
+
+  return [
+    [
+      reply?.total === undefined,
+      ["search", "reply"],
+      '"reply" does not say where "total" stands, which counts',
+    ],
+    [
+      counting.rows < least || counting.rows > most,
+      ["count", "rows"],
+      `a page of a search has ${least} to ${most} rows`,
+    ],
+  ];
 }
 
-function checkRecord({ words = {} }: DialectFile, record: DialectFile["record"], add: Add): void {
-  for (const [field, from] of Object.entries(record)) {
-    if (typeof from === "string") continue;
-    if (from.words !== undefined && !Object.hasOwn(words, from.words))
-      add([field], noList(from.words));
-    if (NUMBER_FIELDS.has(field)) add([field], "a number has no words, and is not joined");
-  }
-}
+const ofRecord = ({ words = {} }: DialectFile, record: DialectFile["record"]): Rule[] =>
+  Object.entries(record).flatMap(([field, from]): Rule[] =>
+    typeof from === "string"
+      ? []
+      : [
+          noList(words, from.words, [field]),
+          [NUMBER_FIELDS.has(field), [field], "a number has no words, and is not joined"],
+        ],
+  );

@@ -60,7 +60,7 @@ const valued = {
   wider: optional(flag),
   alone: optional(text),
 };
-const filter = object({ ...valued, as: optional(text), parts: optional(flag) });
+const filter = object({ ...valued, as: optional(text) });
 const together = object({
   ...valued,
   of: list(raw<string>({ enum: FILTER_KEYS }), { minItems: 2 }),
@@ -80,12 +80,6 @@ const pricedBy = <Ways extends string[]>(...ways: readonly [...Ways]) =>
     rows: optional(atLeastOne),
     none: optional(amount),
     least: optional(amount),
-    again: optional(
-      more(text, {
-        pattern: "^(paid|free|free for [1-9]\\d* days)$",
-        description: "paid, free, or free for so many days",
-      }),
-    ),
     read: optional(day),
   });
 
@@ -157,7 +151,6 @@ const call = object({
 const counting = object({
   use: one("search"),
   rows: atLeastOne,
-  keep: optional(flag),
 });
 
 const status = more(integer, { minimum: 100, maximum: 599 });
@@ -191,7 +184,6 @@ export const dialectShape = object({
   from: optional(list(object({ url: page, read: day }))),
   called: optional(some(always(false), day)),
   base: address,
-  practice: optional(address),
   headers: map(text),
   words: optional(tables),
   or: optional(anything),
@@ -202,7 +194,6 @@ export const dialectShape = object({
     count: optional(some(counting, count)),
     read: optional(read),
     company: optional(company),
-    identify: optional(object(request)),
     account: optional(object({ ...request, reply: object({ balance: place }) })),
     key: optional(object(request)),
   }),

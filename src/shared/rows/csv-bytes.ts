@@ -124,8 +124,12 @@ export class CsvBytes {
     }
   }
 
+  /** As `linesText` has them, which takes four times as long. */
   #linesText(rows: readonly (readonly Cell[])[]): string {
-    return linesText(rows, this.#guard, this.#lineBreak, this.#separator);
+    if (rows[0]?.length === 1)
+      return linesText(rows, this.#guard, this.#lineBreak, this.#separator);
+    const textOf = (cell: Cell): string => cellText(cell, this.#guard, this.#separator);
+    return rows.map((row) => row.map(textOf).join(this.#separator) + this.#lineBreak).join("");
   }
 
   #cellText(cells: Cells, row: number, key: number): string {

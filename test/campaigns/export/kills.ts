@@ -48,23 +48,30 @@ async function killAt(
 /** The steps of the quick form: the middle of a run, where pages are bought. */
 const MIDDLE = [30, 55] as const;
 
-async function play(scene: Scene, course: Course): Promise<{ points: number }> {
-  const before = await charged(scene.service, CREDITS);
+/** @param scenes two, of an account each: what one spends is no doubt of the other's. */
+async function play(scenes: readonly [Scene, Scene], course: Course): Promise<{ points: number }> {
+  const atOnce = (...steps: readonly [number, number]): Promise<boolean[]> =>
+    Promise.all(scenes.map((scene, index) => killAt(steps[index] ?? 0, scene)));
+  const charges = async (): Promise<number> => {
+    const each = await Promise.all(scenes.map(({ service }) => charged(service, CREDITS)));
+    return each.reduce((sum, one) => sum + one, 0);
+  };
+  const before = await charges();
   let [runs, points] = [0, 0];
   if (!course.isWhole) {
-    const ended = await Promise.all(MIDDLE.map((step) => killAt(step, scene)));
+    const ended = await atOnce(...MIDDLE);
     expect(ended).toEqual([false, false]);
     [runs, points] = [MIDDLE.length, MIDDLE.length];
   }
   const stride = Math.ceil(1 / course.share);
   for (let step = 1; course.isWhole; step += 2 * stride) {
-    const ended = await Promise.all([killAt(step, scene), killAt(step + stride, scene)]);
+    const ended = await atOnce(step, step + stride);
     runs += 2;
     points += ended.filter((end) => !end).length;
     if (ended.every((end) => end)) break;
   }
   // However often it was killed, each run was charged for its rows once.
-  const paid = (await charged(scene.service, CREDITS)) - before;
+  const paid = (await charges()) - before;
   expect(`${paid} credits`).toBe(`${ROWS * runs} credits`);
   if (course.isWhole && course.share === 1) expect(points).toBeGreaterThanOrEqual(140);
   return { points };
@@ -77,13 +84,16 @@ export const exportKills: Campaign = {
   control: { without: "the journal", seen: /^expected '\d+ credits' to be '260 credits'/ },
 
   async run(course) {
-    const service = await startService();
+    const services = [await startService(), await startService()] as const;
     const argv = [...argvFor(ROWS, course.isWhole ? 10 : 40), "--concurrency", "2"];
-    try {
+    const sceneAt = async (service: TestService): Promise<Scene> => {
       const expected = await quietly(service, argv);
-      return await play({ service, argv, expected, isBroken: course.isBroken }, course);
+      return { service, argv, expected, isBroken: course.isBroken };
+    };
+    try {
+      return await play([await sceneAt(services[0]), await sceneAt(services[1])], course);
     } finally {
-      await service.close();
+      for (const service of services) await service.close();
     }
   },
 };

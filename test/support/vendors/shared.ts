@@ -27,6 +27,8 @@ export interface Habits {
   /** A field of its records that has another name than its pages say, at any depth. */
   misspell: string | undefined;
   limitPerMinute: number;
+  /** Whose minutes they are, in ms since 1970. */
+  now: () => number;
   /** How long such a minute lasts, in ms. */
   windowMs: number;
   /** So many people more are told in the total of each further page. */
@@ -55,6 +57,7 @@ const HABITS: Habits = {
   swallow: [],
   misspell: undefined,
   limitPerMinute: 6_000,
+  now: Date.now,
   windowMs: 60_000,
   moves: 0,
   repeatIds: 0,
@@ -103,8 +106,12 @@ export interface Charge {
 export class Book {
   readonly charges: Charge[] = [];
   /** Every call, the refused ones too. */
-  readonly calls: { readonly method: string; readonly path: string; readonly status: number }[] =
-    [];
+  readonly calls: {
+    readonly at: number;
+    readonly method: string;
+    readonly path: string;
+    readonly status: number;
+  }[] = [];
   readonly #start: bigint;
 
   constructor(start: string) {
@@ -314,8 +321,8 @@ class Meter {
   #began = 0;
   #calls = 0;
 
-  take({ limitPerMinute, windowMs }: Habits): Window & { readonly isOver: boolean } {
-    const now = Date.now();
+  take({ limitPerMinute, now: clock, windowMs }: Habits): Window & { readonly isOver: boolean } {
+    const now = clock();
     if (now - this.#began >= windowMs) {
       this.#began = now;
       this.#calls = 0;
@@ -406,7 +413,7 @@ export async function runVendor<Own extends object>(
       headers: request.headers,
       body: bodyOf(Buffer.concat(chunks).toString()),
     });
-    calls.push({ method, path: url.pathname, status: reply.status });
+    calls.push({ at: options.now(), method, path: url.pathname, status: reply.status });
 
     const charge = charges[before];
     const isHeld = charge !== undefined && options.holdReply.includes(charges.length);

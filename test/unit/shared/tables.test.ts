@@ -232,7 +232,7 @@ test.each<[string, string | Buffer, RegExp]>([
 test.each([
   [
     "Firma,Webpräsenz\nAcme,acme.example\nBeta,beta.example\n",
-    "--column 'Webpräsenz': its cells are domains",
+    "--column 'Webpräsenz': its cells are domains or profiles",
   ],
   ["Firma,Ort\nAcme,Berlin\nBeta,Ulm\n", "choose one with --column NAME"],
   ["Acme,acme.example\nBeta,beta.example\n", "add a first line such as id,website"],

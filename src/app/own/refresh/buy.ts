@@ -1,9 +1,10 @@
 import { boughtBefore, identitiesIn } from "../../../engine/library/members.ts";
 import { type Leaf, partsOf } from "../../../engine/planning/descent.ts";
+import { quoteOfRest } from "../../../engine/purchase/continue.ts";
 import { PAGE_TWICE } from "../../../engine/purchase/failures.ts";
 import { endStale, stillOpen } from "../../../engine/purchase/inquiry.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
-import { quoteFor, runIdentityOf, spentOf } from "../../../engine/purchase/offer.ts";
+import { runIdentityOf } from "../../../engine/purchase/offer.ts";
 import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
 import { creditsOf, pendingUnits } from "../../../engine/runs/journal.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
@@ -106,8 +107,7 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
 async function standingOf(id: string, trade: Trade) {
   const run = await trade.store.open(id);
   const uncapped = { ...trade, options: { ...trade.options, maxCredits: undefined } };
-  const quote = quoteFor(run.plan.target, run.offer, uncapped, { spent: spentOf(run, trade) });
-  const { total, credits: rest } = quote;
+  const { total, credits: rest } = quoteOfRest(run, uncapped);
   return {
     rows: run.state.rows,
     spent: credits(total - rest),

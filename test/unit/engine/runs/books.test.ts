@@ -291,6 +291,19 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       sums(0, 40),
     ],
     [
+      "one that does not say what it cost may be either of two that a top-up closed",
+      seenOf(
+        sent(1, "a", true),
+        lost(1),
+        sent(2, "a", true),
+        lost(2),
+        quiet(500),
+        sent(3, "a", true),
+        { t: "told", n: 3, rows: 20, stored: true },
+      ),
+      sums(0, 20),
+    ],
+    [
       "who promises keys is believed that errors are free",
       seenOf(sent(1, "a", true), refused(1)),
       sums(0, 0),
@@ -902,6 +915,16 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
   test("what leaves the balance beside a told charge teaches no price where the hold explains it", () => {
     expect(booksOf(sent(1), told(1, 5), quiet(80)).price).toBe(credits(ONE_CREDIT / 4n));
     expect(booksOf(sent(1), told(1, 5), quiet(60)).price).toBe(of(2));
+  });
+
+  test("what a stored reply proved of a promise stays proven, whatever breaks it later", () => {
+    const both = [own(1), lost(1), own(2), lost(2), quiet(500)];
+    const again = [own(4, "b"), lost(4), own(5, "b"), told(5, 20)];
+    const books = booksOf(...both, own(3), told(3, 20, true), ...again, quiet(460));
+
+    expect(books.keepsKeys).toBe(false);
+    expect(books.epochs[0]).toMatchObject({ told: of(20), doubt: of(0) });
+    expect(sumsOf(books)).toEqual({ told: 40, doubt: 20, others: 0 });
   });
 
   test("keys are believed to be known until more is gone than one charge of each", () => {
