@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
 // `npm run wasm` makes the bytes of these sources anew: they are kept, so that nobody else needs the compiler.
-for (const [source, kept] of [
+for (const [source, kept, ...more] of [
   ["src/shared/rows/rows.as", "src/shared/rows/machine.ts"],
-  ["src/dataset/embedded/sweep.as", "src/dataset/embedded/sweep.ts"],
+  ["src/dataset/embedded/sweep.as", "src/dataset/embedded/sweep.ts", "--initialMemory", "6"],
 ]) {
   const folder = mkdtempSync(join(tmpdir(), "headcount-wasm-"));
   const made = join(folder, "made.wasm");
@@ -15,7 +15,7 @@ for (const [source, kept] of [
   const named = join(folder, "source.ts");
   copyFileSync(source, named);
   const compiler = ["--yes", "--package=assemblyscript@0.28.20", "asc"];
-  const options = ["-O3", "--runtime", "stub", "--enable", "simd", "-o", made];
+  const options = ["-O3", "--runtime", "stub", "--enable", "simd", "-o", made, ...more];
   execFileSync("npx", [...compiler, named, ...options], { stdio: "inherit" });
   const code = readFileSync(made).toString("base64");
   rmSync(folder, { recursive: true });

@@ -99,8 +99,7 @@ export async function currentVersion(datasetDir: string) {
 
 /** @throws DatasetDamagedError */
 export async function readMeta(folder: string): Promise<DatasetMeta> {
-  const path = join(folder, FILES.meta);
-  const meta = JSON.parse(await readFile(path, "utf8")) as DatasetMeta;
+  const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
   if (meta.format !== DATASET_FORMAT) {
     const what = `the dataset in ${folder} has format ${meta.format}`;
     throw new DatasetDamagedError(
@@ -109,7 +108,7 @@ export async function readMeta(folder: string): Promise<DatasetMeta> {
   }
   if (!(await isAsWritten(folder, FILES.meta)))
     throw new DatasetDamagedError(
-      `${path} is not what was written; restore the folder from a backup, or import again`,
+      `meta.json in ${folder} is not what was written; restore it from a backup, or import again`,
     );
   return meta;
 }

@@ -158,8 +158,10 @@ export async function inDuckDb<Result>(
   await mkdir(scratch, { mode: 0o700 });
   // Whoever waits for a statement works at it too, and takes a
   // core whole where there is nothing left to do: so one fewer.
-  const threads = Math.max(1, resources.threads - 1);
-  const instance = await startDuckDb({ ...resources, threads }, scratch);
+  const instance = await startDuckDb(
+    { ...resources, threads: Math.max(1, resources.threads - 1) },
+    scratch,
+  );
   const connection = await instance.connect();
   const beside = await instance.connect();
   const stop = new AbortController();

@@ -7,9 +7,9 @@ const BITS = 8192;
 const PLACES_OF = 16384;
 const TEST = 20480;
 const CODES = 65536;
-/** Up to 14 bytes too many are written behind the last. */
+/** Up to 14 bytes too many are written behind the last. The memory is as large from the start: once
+ * one has grown, V8 asks at each look into an array whether that is still there. */
 const PLACES = 196608;
-memory.grow(6 - memory.size());
 
 for (let byte = 0; byte < 256; byte++) {
   let to = PLACES_OF + (byte << 4);
