@@ -127,6 +127,7 @@ describe("what a command prints with --json fits its schema", () => {
     const { run: id } = (await run("search", ...LEGAL, "--limit", "5", "--yes", "-o", "x.csv")) as {
       run: string;
     };
+    await run("resume", id, "--limit", "6", "--dry-run");
     await run("resume", id, "--limit", "6", "--yes", "--overwrite");
     await run("resume", id, "--limit", "7", "--yes", "--overwrite");
     const [{ id: piped } = { id: "" }] = (

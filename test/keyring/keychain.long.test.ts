@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { openKeychain } from "../../src/engine/connections/keychain.ts";
 import { answerEnvelope, answerError, rawServer } from "../support/client.ts";
 import { isLeftOut } from "../support/tools.ts";
-import { available, openRing, type Ring } from "./ring.ts";
+import { available, hasKeePassXc, openRing, type Ring } from "./ring.ts";
 
 if (isLeftOut(available)) {
   console.warn(
@@ -70,7 +70,7 @@ describe.skipIf(isLeftOut(available))("a real keyring", () => {
   test("locked", async () => {
     const { lock, operate } = await ring();
     expect(await operate(["set", "work", "secret"])).toEqual([null]);
-    lock();
+    await lock();
     expect(await operate(...ALL)).toEqual(failingAll("keychain_locked"));
   });
 
@@ -114,6 +114,30 @@ describe.skipIf(isLeftOut(available))("a real keyring", () => {
   test("no bus", async () => {
     const { operate } = await ring("no bus");
     expect(await operate(...ALL)).toEqual(failingAll("keychain_no_bus"));
+  });
+});
+
+describe.skipIf(isLeftOut(hasKeePassXc))("KeePassXC", () => {
+  test("open: sets, gets, replaces and deletes", async () => {
+    const { operate } = await ring("keepassxc");
+    const answers = await operate(
+      ["get", "work"],
+      ["set", "work", "schlüssel"],
+      ["get", "work"],
+      ["set", "work", "replaced"],
+      ["get", "work"],
+      ["remove", "work"],
+      ["get", "work"],
+    );
+    expect(answers).toEqual([null, null, "schlüssel", null, "replaced", true, null]);
+  });
+
+  // It says of every key then that there is none.
+  test("locked: nothing is stored, and no key is said to be missing", async () => {
+    const { lock, operate } = await ring("keepassxc");
+    expect(await operate(["set", "work", "secret"])).toEqual([null]);
+    await lock();
+    expect(await operate(...ALL)).toEqual(failingAll("keychain_locked"));
   });
 });
 
@@ -200,7 +224,7 @@ describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
     const { run, lock, configDir } = await ring();
     const server = await service();
     await run(["login", "work", "--key-stdin", "--base-url", server.url], { stdin: KEY });
-    lock();
+    await lock();
     const count = ["count", "--country", "Germany"];
     for (const argv of [["account"], count, ["logout"], ["connections", "remove", "work"]]) {
       const { code, elapsedMs, stderr, stdout } = await run(argv);

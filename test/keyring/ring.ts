@@ -15,6 +15,30 @@ export const available =
   has("dbus-send") &&
   has("gnome-keyring-daemon");
 
+/** Whether this machine can run those of KeePassXC, which shows its windows to nobody here. */
+export const hasKeePassXc = available && has("keepassxc") && has("keepassxc-cli");
+
+/** The group of its database that it gives out is known by these bytes. */
+const GROUP = "11111111-1111-1111-1111-111111111111";
+const DATABASE = `<?xml version="1.0" encoding="UTF-8"?>
+<KeePassFile><Meta><CustomData><Item>
+  <Key>FDO_SECRETS_EXPOSED_GROUP</Key><Value>{${GROUP}}</Value>
+</Item></CustomData></Meta><Root><Group>
+  <UUID>${Buffer.from(GROUP.replaceAll("-", ""), "hex").toString("base64")}</UUID><Name>Root</Name>
+</Group></Root></KeePassFile>`;
+
+/** Nobody is asked whether a program may read or delete, or to unlock: what is locked says that it has nothing. */
+const SETTINGS = `[General]
+ConfigVersion=2
+[FdoSecrets]
+Enabled=true
+ConfirmAccessItem=false
+ConfirmDeleteItem=false
+UnlockBeforeSearch=false
+[GUI]
+CheckForUpdates=false
+`;
+
 /** A bus with nothing on it: no program is started by being asked for, so no dialog can pop up on anybody's desktop. */
 const busConfig = (
   folder: string,
@@ -41,7 +65,7 @@ export interface Ring {
   readonly configDir: string;
   /** Process id of the keyring's daemon. */
   readonly pid: number | undefined;
-  lock(): void;
+  lock(): Promise<void>;
   /** The built headcount, or another one, in a process of its own on this bus. */
   run(
     argv: readonly string[],
@@ -64,7 +88,13 @@ export interface Ring {
   close(): void;
 }
 
-export type Kind = "gnome-keyring" | "no collection" | "no provider" | "no bus" | "silent bus";
+export type Kind =
+  | "gnome-keyring"
+  | "keepassxc"
+  | "no collection"
+  | "no provider"
+  | "no bus"
+  | "silent bus";
 
 /**
  * A D-Bus session of the test's own, with a real, unlocked gnome-keyring on it, with nothing on it, or no bus at all. Programs
@@ -89,6 +119,9 @@ export async function openRing(kind: Kind): Promise<Ring> {
     for (const end of closers) end();
     for (const child of started.reverse()) child.kill("SIGKILL");
   };
+  const collection = `/org/freedesktop/secrets/collection/${kind === "keepassxc" ? "ring" : "login"}`;
+  // One KeePassXC runs for each folder of temporary files: not that of whoever runs the tests.
+  const own = () => ({ ...env, TMPDIR: home, QT_QPA_PLATFORM: "offscreen" });
   let pid: number | undefined;
   try {
     if (kind === "silent bus") {
@@ -117,6 +150,29 @@ export async function openRing(kind: Kind): Promise<Ring> {
       pid = daemon.pid;
       await onTheBus(env);
     }
+    if (kind === "keepassxc") {
+      const [xml, database, settings] = ["ring.xml", "ring.kdbx", "keepassxc.ini"].map((name) =>
+        join(home, name),
+      ) as [string, string, string];
+      writeFileSync(xml, DATABASE);
+      writeFileSync(settings, SETTINGS);
+      const input = "password\npassword\n";
+      execFileSync("keepassxc-cli", ["import", "-p", xml, database], {
+        env: own(),
+        input,
+        stdio: "pipe",
+      });
+      const argv = ["--config", settings, "--localconfig", `${settings}.local`];
+      const stdio = ["pipe", "ignore", "ignore"] as const;
+      const program = spawn("keepassxc", [...argv, "--pw-stdin", database], {
+        env: own(),
+        stdio: [...stdio],
+      });
+      started.push(program);
+      program.stdin?.write("password\n");
+      pid = program.pid;
+      await isLocked(env, collection, false);
+    }
   } catch (error) {
     close();
     throw error;
@@ -126,18 +182,15 @@ export async function openRing(kind: Kind): Promise<Ring> {
     configDir,
     pid,
     close,
-    lock() {
-      const to = [
-        "--session",
-        "--print-reply",
-        "--dest=org.freedesktop.secrets",
-        "/org/freedesktop/secrets",
-      ];
-      const what = [
-        "org.freedesktop.Secret.Service.Lock",
-        "array:objpath:/org/freedesktop/secrets/collection/login",
-      ];
-      execFileSync("dbus-send", [...to, ...what], { env, stdio: "ignore" });
+    async lock() {
+      const to = ["--session", "--print-reply", "--dest=org.freedesktop.secrets"];
+      const what = ["org.freedesktop.Secret.Service.Lock", `array:objpath:${collection}`];
+      const argv = [...to, "/org/freedesktop/secrets", ...what];
+      // KeePassXC asks first, in a window.
+      if (kind === "keepassxc")
+        execFileSync("keepassxc", ["--lock"], { env: own(), stdio: "ignore" });
+      else execFileSync("dbus-send", argv, { env, stdio: "ignore" });
+      await isLocked(env, collection, true);
     },
     run: (argv, { program = join(ROOT, "bin/headcount.js"), stdin = "", ...options } = {}) =>
       node([program, ...argv], { ...env, ...options.env }, stdin),
@@ -203,17 +256,38 @@ function firstLine(child: ChildProcess): Promise<string> {
 }
 
 /** Waits until the daemon owns its name. */
-async function onTheBus(env: NodeJS.ProcessEnv): Promise<void> {
-  const to = ["--session", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"];
-  const what = ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"];
+const onTheBus = (env: NodeJS.ProcessEnv): Promise<void> =>
+  says(
+    env,
+    "true",
+    ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"],
+    ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"],
+  );
+
+/** Waits until a collection is open, or locked. */
+const isLocked = (env: NodeJS.ProcessEnv, collection: string, locked: boolean): Promise<void> =>
+  says(
+    env,
+    String(locked),
+    ["--dest=org.freedesktop.secrets", collection],
+    [
+      "org.freedesktop.DBus.Properties.Get",
+      "string:org.freedesktop.Secret.Collection",
+      "string:Locked",
+    ],
+  );
+
+async function says(
+  env: NodeJS.ProcessEnv,
+  word: string,
+  to: readonly string[],
+  what: readonly string[],
+): Promise<void> {
+  const argv = ["--session", "--print-reply", ...to, ...what];
   for (let attempt = 0; attempt < 200; attempt++) {
-    if (
-      execFileSync("dbus-send", [...to, ...what], { env, encoding: "utf8" }).includes(
-        "boolean true",
-      )
-    )
-      return;
+    const { stdout } = spawnSync("dbus-send", argv, { env, encoding: "utf8" });
+    if (stdout.includes(`boolean ${word}`)) return;
     await new Promise((done) => setTimeout(done, 25));
   }
-  throw new Error("gnome-keyring-daemon did not start");
+  throw new Error(`the keyring did not come to say ${word}`);
 }

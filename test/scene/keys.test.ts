@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { swiftClock } from "../support/client.ts";
 import {
   ANY,
   ask,
@@ -198,5 +199,39 @@ test.each([
     const settled = scene.service.charged();
     const doubt = command === "enrich" ? { mayBlame: true } : { spent: { settled, uncertain: 0 } };
     await scene.take(run("spend --json", 0, doubt));
+  },
+);
+
+test.each([
+  [1, undefined],
+  [4, "waiting for 3 pages in flight"],
+] as const)(
+  "a signal in a pause waits for nothing but what is under way: of %i pages",
+  async (concurrency, waits) => {
+    const scene = await openScene({
+      people: 60,
+      jitterMs: 150,
+      random: () => 1,
+      mishap: at(3, "429-ms"),
+    });
+    let signal = (): void => undefined;
+    const sleep = async (): Promise<void> => {
+      signal();
+      throw new Error("no pause ends once it is interrupted");
+    };
+    const line = `${DOORS.search} --max-credits 60 --concurrency ${concurrency}`;
+    const ran = await scene.u.run(line.split(" "), {
+      clock: { ...swiftClock(), now: Date.now, sleep },
+      before: ({ interrupt }) => {
+        signal = () => interrupt("SIGINT");
+      },
+    });
+
+    expect(ran.code, ran.stderr).toBe(130);
+    if (waits === undefined) expect(ran.stderr).not.toContain("waiting for");
+    else expect(ran.stderr).toContain(waits);
+    // What was refused only was never under way, and is asked for as any other page.
+    expect(ran.stderr).not.toContain("may be charged");
+    await scene.take(run("resume last --yes", 0, { charged: 60, rows: 60 }));
   },
 );

@@ -38,6 +38,8 @@ export interface Typed {
 /** What a run had. */
 export interface Stage {
   readonly rows: number;
+  /** Of whom it did not buy: they stand behind all others. */
+  readonly beside: number;
   readonly settled: number;
   readonly uncertain: number;
   readonly charged: number;
@@ -217,7 +219,8 @@ export class Person {
   }
 
   stage(run: string): Stage {
-    const { budgets, done, ended, job, rows, session, settled, uncertain, units } = stateOf(run);
+    const { beside, budgets, done, ended, job, rows, session, settled, uncertain, units } =
+      stateOf(run);
     const plan = planOf(run);
     const pieces = new Map<string, number>();
     const pages = [...units.values()].sort((one, other) => one.intent.offset - other.intent.offset);
@@ -231,6 +234,7 @@ export class Person {
     return {
       ...{
         rows,
+        beside,
         settled: Number(settled) / 1e6,
         uncertain: Number(uncertain) / 1e6,
         charged: this.charged(run),

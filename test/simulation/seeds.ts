@@ -170,4 +170,73 @@ export const SEEDS: readonly Named[] = [
       run({ ada: { kind: "again" } }),
     ]),
   },
+  {
+    name: "a limit and a refresh (seed 9106)",
+    found: "the model took a list that a limit ended for one that is to be the whole segment",
+    story: story([
+      run({ ada: search({ segment: 1, cap: 34, limit: 23 }) }),
+      run({
+        ada: {
+          kind: "refresh",
+          nth: 0,
+          cap: 31,
+          again: false,
+          verify: null,
+          buyChanged: false,
+        },
+      }),
+    ]),
+  },
+  {
+    name: "listed, then full (seed 9105)",
+    found: "the model took whom a suppression that failed behind its list had listed for shown",
+    story: story(
+      [
+        run(
+          { ada: { kind: "jobs", due: false } },
+          { disk: { at: 21, code: "ENOSPC", once: false } },
+        ),
+        run(
+          { ada: { kind: "suppress", nth: 0 } },
+          { disk: { at: 18, code: "ENOSPC", once: false } },
+        ),
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
+  {
+    name: "half forgotten (seed 9105)",
+    found: "the model counted whom a forget that failed took out of a run as a row of it",
+    story: story(
+      [
+        run(
+          {
+            ada: { kind: "agent", segment: 0, profiles: null, budget: 20, agrees: true },
+            bob: { kind: "sample", segment: 0, rows: 1, cap: 1 },
+          },
+          { disk: { at: 1, code: "ENOSPC", once: false } },
+        ),
+        run({ ada: search({ perPage: 25, limit: 1 }) }),
+        run({ ada: { kind: "forget", nth: 0 } }, { disk: { at: 19, code: "ENOSPC", once: false } }),
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
+  {
+    name: "whole beside the owned (seed 9105)",
+    found: "the model did not count those who were owned before in a file that is whole",
+    story: story(
+      [
+        run(
+          { ada: search({ segment: 2, perPage: 25, cap: 3, limit: 3 }) },
+          { disk: { at: 27, code: "ENOSPC", once: false } },
+        ),
+        run(
+          { ada: search({ segment: null, perPage: 4, cap: 16 }) },
+          { disk: { at: 82, code: "ENOSPC", once: false } },
+        ),
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
 ];

@@ -96,6 +96,9 @@ export function openKeychain(options: KeychainOptions): Keychain {
     }
 
     if ("unloaded" in answer) throw keychainError("missing_package", options);
+    // A locked KeePassXC may say of every key that there is none.
+    if (!answer.value && (await declared(options)) === "locked")
+      throw keychainError("locked", options);
     return answer.value;
   }
 
@@ -174,7 +177,7 @@ const TEXTS: Readonly<
     message:
       "the keychain is locked, and the question for its password " +
       "was dismissed or cannot be shown here",
-    hint: "unlock it (log in at the desktop, or gnome-keyring-daemon --unlock)",
+    hint: "unlock it (log in at the desktop, or gnome-keyring-daemon --unlock; KeePassXC: its database)",
   },
   hung: {
     message: "the keychain did not answer in time",

@@ -52,6 +52,8 @@ export class Attempts {
   resizedBefore = 0;
   #lowered = false;
   #lowering = 0;
+  /** Pages that wait for their turn, or for their next try: nothing of them is under way. */
+  pausing = 0;
 
   constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
@@ -228,6 +230,7 @@ export class Attempts {
   async #pause(ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
     const { now, sleep, onWait } = this.#options;
     onWait({ reason, until: now() + ms, why });
+    this.pausing++;
 
     try {
       await sleep(ms, this.#parts.flight.halt);
@@ -236,6 +239,7 @@ export class Attempts {
       if (this.#parts.flight.stopped) return false;
       throw error;
     } finally {
+      this.pausing--;
       onWait(undefined);
     }
   }

@@ -188,7 +188,7 @@ export class Buyer {
 
   #interrupt(): void {
     const { interrupted, onNotice } = this.#options;
-    const flying = this.#flight.count("flying", "doubt");
+    const flying = this.#flight.count("flying", "doubt") - this.#attempts.pausing;
     const pages = flying === 1 ? "the page" : `${flying} pages`;
     if (flying > 0)
       onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);

@@ -202,10 +202,13 @@ export async function dividedParts(
   );
 
   const counts = freeCountsOf(deps);
-  const count = (filters: Filters): Promise<number> => counts.count(filters);
-
   try {
-    const division = await divide({ filters: segment, count: total }, wall, count, wanted);
+    const division = await divide(
+      { filters: segment, count: total },
+      wall,
+      (filters) => counts.count(filters),
+      wanted,
+    );
     deps.onNotice(
       `${counted(division.parts.length, "part")} by ${counted(counts.calls, "free count")}`,
     );

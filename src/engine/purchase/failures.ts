@@ -89,7 +89,7 @@ export const chargedForError = (
     `${creditsText(amount)}${evidence && ` by ${evidence}`}`;
   const message = say`the service answered ${cause.status}:
     ${theirs(cause.detail[0] ?? "no detail")}; its answer ${cost}, though errors are free;
-    they count against the cap, and it is not asked again`;
+    they count against the cap, and it is not asked again by itself`;
   const { status, requestId } = cause;
   return failed.service(message, undefined, "charged_for_error", cause).with({ status, requestId });
 };

@@ -126,16 +126,16 @@ export interface Quote {
 
 export type SampleQuote = Of<typeof sample>;
 
-export interface QuoteInput extends Matches, Pick<Quote, "assumed" | "parcel" | "priceRead"> {
+export interface QuoteInput
+  extends Matches,
+    Pick<Quote, "assumed" | "balance" | "parcel" | "priceRead">,
+    Partial<Pick<Quote, "capLeft" | "pageRows">> {
   readonly target: Target;
   readonly price: Credits;
-  readonly balance: Credits | undefined;
-  readonly capLeft?: Credits | undefined;
   readonly limit: number | undefined;
   readonly maxCredits: Credits | undefined;
   readonly maxDepth: number | undefined;
   readonly perPage: number;
-  readonly pageRows?: number | undefined;
   readonly perMinute: number | undefined;
   /** Calls before the first page; `isUnproven`: that has one row, which is looked at. */
   readonly tries?: number | undefined;

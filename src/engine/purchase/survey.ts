@@ -29,11 +29,9 @@ export interface Survey {
   readonly offer: Offer;
   readonly quote: Quote;
   readonly sample: Drawn | undefined;
-  /** What earlier runs paid for, and what it is part of. */
-  readonly owned: {
-    readonly pages: () => Iterable<OwnedPage> | AsyncIterable<OwnedPage>;
-    readonly reuse?: Reuse | undefined;
-  };
+  /** What earlier runs paid for: companies, or what it is part of. */
+  readonly companies: readonly OwnedPage[];
+  readonly reuse: Reuse | undefined;
 }
 
 export async function survey(base: Inquiry): Promise<Survey> {
@@ -53,13 +51,7 @@ export async function survey(base: Inquiry): Promise<Survey> {
   };
 
   await checkRoom(base.options, quote.written);
-  return {
-    inquiry,
-    offer,
-    quote,
-    sample,
-    owned: { pages: reuse?.pages ?? (() => companies), reuse },
-  };
+  return { inquiry, offer, quote, sample, companies, reuse };
 }
 
 /** What a quote is made of: looked at, with nothing decided. */
@@ -73,21 +65,19 @@ async function lookAround(base: Inquiry) {
 
   const owned = await ownedCompanies(store, identity, offer.datasetVersion, options, deps);
   // Whom nobody has to look up again, and who is all the same.
-  const share = options.fresh && target.kind === "enrich" ? shareOf(target, owned) : looked;
+  const share: OwnedShare | undefined =
+    options.fresh && target.kind === "enrich"
+      ? {
+          total: target.companies.length,
+          owned: owned.reduce((sum, { rows }) => sum + rows, 0),
+          exact: true,
+          calls: 0,
+        }
+      : looked;
   const companies = options.fresh ? [] : owned;
   const sample = await drawnSample(base, offer);
   return { base, offer, share, companies, sample };
 }
-
-const shareOf = (
-  { companies: { length: total } }: Target & { readonly kind: "enrich" },
-  pages: readonly OwnedPage[],
-): OwnedShare => ({
-  total,
-  owned: pages.reduce((sum, { rows }) => sum + rows, 0),
-  exact: true,
-  calls: 0,
-});
 
 /** What is bought behind what earlier runs hold: all that is lacking, or new people alone. */
 async function behindEarlier({ base, offer, share, sample, companies }: Looked) {
@@ -189,9 +179,9 @@ const mostOf = ({ matches }: Offer): number => matches ?? Infinity;
  * @returns with the quote that its parts make
  */
 export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }> {
-  const { inquiry, quote, offer, sample, owned } = survey;
+  const { inquiry, quote, offer, sample, companies, reuse } = survey;
   const { target, options, deps, store } = inquiry;
-  const parts = owned.reuse?.division ?? sample ?? (await partsToBuy(target, offer, quote, deps));
+  const parts = reuse?.division ?? sample ?? (await partsToBuy(target, offer, quote, deps));
   const division = {
     matches: isNarrowed(target) ? mostRows(quote.share) : offer.matches,
     ...parts,
@@ -200,7 +190,7 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
 
   if (options.join !== undefined) await run.keepInput(options.join.text);
-  await takeOver(run, owned.pages(), deps.now);
+  await takeOver(run, reuse?.pages() ?? companies, deps.now);
   if (!isNarrowed(target)) return { run, quote };
 
   return { run, quote: { ...quoteFor(target, division, inquiry), share: quote.share } };

@@ -147,7 +147,9 @@ interface Closed {
    * What of the balance went with them, less what our
    * other runs explain; undefined: no reading tells.
    */
-  readonly fall: Credits | undefined;
+  fall: Credits | undefined;
+  /** Whether it closed before others who are unsure: they may explain what is left of its fall. */
+  readonly isPart?: boolean;
   /** What other runs of ours may have spent of the rest. */
   readonly own: Credits;
   readonly at: number;
@@ -517,8 +519,7 @@ export class Books {
     const lost = earlier.filter(({ state }) => state === "lost");
     const from = lost.length > 0 ? lost : earlier;
     // One of those that closed as spoken for has no room for a charge: another has it.
-    const charged =
-      from.find((one) => doubted.includes(one) && this.#slack([one]) > 0n) ?? from[0];
+    const charged = from.find((one) => doubted.includes(one) && this.#slack([one]) > 0n) ?? from[0];
     const isTold = earlier.some(({ least, state }) => least > 0n && state !== "free");
 
     for (const one of earlier) {
@@ -535,7 +536,21 @@ export class Books {
     }
     // That it was stored proves the promise for these: whatever breaks it later.
     for (const one of earlier) if (!this.#open.includes(one)) one.most = this.#most(one);
+    this.#handOn();
     this.#sumClosed();
+  }
+
+  /** What a charge that was told leaves of a fall is for those who were unsure beside it. */
+  #handOn(): void {
+    for (const [index, epoch] of this.#closed.entries()) {
+      const next = this.#closed[index + 1];
+      if (!epoch.isPart || epoch.fall === undefined || (next && next.fall === undefined)) continue;
+
+      const { others } = this.#sumsOf(epoch);
+      epoch.fall = credits(epoch.fall - others);
+      if (next?.fall === undefined) this.#surplus = credits(this.#surplus + others);
+      else next.fall = credits(next.fall + others);
+    }
   }
 
   #sumClosed(): void {
@@ -662,12 +677,13 @@ export class Books {
     const left = creditsLess(fall, toldBy(ended));
     const explained = credits(toldBy(proven) + minCredits(left, this.#slack(proven)));
 
-    const own = unsure.length === 0 ? fall : explained;
+    const isPart = unsure.length > 0;
+    const own = isPart ? explained : fall;
     const kept = [...unsure, ...this.#open.filter(isFlying)];
     const theirs = this.#own;
-    this.#begin(told, kept, { attempts: proven, fall: own, own: theirs, at: told.at });
+    this.#begin(told, kept, { attempts: proven, fall: own, isPart, own: theirs, at: told.at });
     // What they spent explains what is left, too, until somebody unsure does.
-    this.#theirs = unsure.length === 0 ? ZERO : theirs;
+    this.#theirs = isPart ? theirs : ZERO;
     this.#own = this.#theirs;
     this.#surplus = creditsLess(fall, own);
   }

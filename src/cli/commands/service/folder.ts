@@ -208,7 +208,7 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
       ...(["no_accounts", "usage"] as const),
       `name another place with --data or --store; ${first}headcount serve${place} begins one`,
     ],
-    NoDatasetError: ["no_dataset", "usage", importing],
+    NoDatasetError: ["no_dataset", "usage", `${importing} makes DIR/dataset (--dataset)`],
   };
 
   const isFolder = /^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test(
