@@ -1,5 +1,4 @@
 // Tested by test/cli/vendor-counts.test.ts.
-
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import { toldLately } from "../../engine/purchase/told.ts";
 import type { CheckedFilters } from "../../shared/contract/filters.ts";

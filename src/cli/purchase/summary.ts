@@ -166,7 +166,7 @@ function printNotices(
   if (receipt.suppressed > 0) {
     printer.say(
       `notice: ${counted(receipt.suppressed, one, many)} on the suppression list: ` +
-        "paid for, and left out of the output",
+        "bought, and left out of the output",
     );
   }
 
