@@ -126,7 +126,9 @@ test("--dry-run tells what going on costs, as the same search does, and writes n
   const rest = await json(["resume", ...bounds]);
   expect(rest).toMatchObject({ kept: 60, rows: 100, credits: 40, bound: "cap" });
   expect(await json([...SALES, ...bounds, "-o", "a.csv"])).toEqual(rest);
-  expect((await u.ran(["resume", id, "--dry-run"])).stdout).toMatch(/kept already +60/);
+  const card = (await u.ran(["resume", id, "--max-credits", "100", "--dry-run"])).stdout;
+  expect(card).toMatch(/people owned +60[\s\S]*kept already +60/);
+  expect(card).not.toContain("--new-only");
   expect([await charged(service, CREDITS), readFileSync(join(run, "journal.ndjson"))]).toEqual(
     before,
   );

@@ -4,6 +4,7 @@ import {
   costText,
   elsewhereText,
   newPriceText,
+  paidAgain,
   paidTwiceText,
   type Quote,
   rowsToBuy,
@@ -146,6 +147,8 @@ function ownedEntries(quote: Quote, target: Target): Entries {
     return lines;
   }
 
+  // Of a run that goes on those who are owned are its own, and nobody is paid for again.
+  if (paidAgain(quote) === 0) return lines;
   const only =
     estimate.rows === 0
       ? "nobody is new"
