@@ -2,11 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Books, type Epoch, type Fact } from "../../../../src/engine/runs/books.ts";
 import { type Credits, credits, ONE_CREDIT } from "../../../../src/shared/contract/money.ts";
+import { cases } from "../../../support/campaign.ts";
 import { long } from "../../../support/long.ts";
 import { type Belief, type Habits, habits, lateHabits, type Moment, tell } from "./hidden-truth.ts";
 
-/** The long form: `HEADCOUNT_STORIES=200000 HEADCOUNT_SEED=1 npx vitest run FILE`. */
-const numRuns = Number(process.env.HEADCOUNT_STORIES ?? 2_000);
+/** The long form: `npm run campaign books`. */
+const numRuns = cases(2_000, 200_000);
 const seed = Number(process.env.HEADCOUNT_SEED ?? 20_261_128);
 const stories = { numRuns, seed };
 
