@@ -310,6 +310,24 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       sums(30, 6),
     ],
     [
+      "also of those whom a later reading closes",
+      seenOf(
+        sent(1, "a"),
+        lost(1),
+        sent(3),
+        sent(2, "a"),
+        sent(4, "b"),
+        told(3, 20),
+        lost(2),
+        lost(4),
+        quiet(64),
+        sent(5, "a"),
+        { t: "told", n: 5, rows: 10, used: of(10), stored: true },
+        quiet(64, true),
+      ),
+      sums(30, 6),
+    ],
+    [
       "one that does not say what it cost may be either of two that a top-up closed",
       seenOf(
         sent(1, "a", true),
@@ -937,12 +955,15 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
   });
 
   test("what a stored reply proved of a promise stays proven, whatever breaks it later", () => {
-    const both = [own(1), lost(1), own(2), lost(2), quiet(500)];
+    const both = [own(1), lost(1), quiet(500), own(2), lost(2), quiet(900)];
     const again = [own(4, "b"), lost(4), own(5, "b"), told(5, 20)];
-    const books = booksOf(...both, own(3), told(3, 20, true), ...again, quiet(460));
+    const books = booksOf(...both, own(3), told(3, 20, true), ...again, quiet(860));
 
     expect(books.keepsKeys).toBe(false);
-    expect(books.epochs[0]).toMatchObject({ told: of(20), doubt: of(0) });
+    expect(books.epochs.slice(0, 2)).toMatchObject([
+      { told: of(20), doubt: of(0) },
+      { told: of(0), doubt: of(0) },
+    ]);
     expect(sumsOf(books)).toEqual({ told: 40, doubt: 20, others: 0 });
   });
 
