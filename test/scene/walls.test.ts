@@ -111,7 +111,7 @@ const CASES: readonly CrowdCase[] = [
   ].map((wallSays, index): CrowdCase => {
     let refused = 0;
     return {
-      isLong: index > 1,
+      isLong: index > 0,
       name: `${wallSays}: what lies behind it is divided and bought, nobody twice`,
       habit: { wall: 250, maxPerPage: 50, wallSays },
       steps: [
@@ -190,6 +190,7 @@ const CASES: readonly CrowdCase[] = [
   },
   ...["", " --concurrency 1"].map(
     (calls): CrowdCase => ({
+      isLong: calls !== "",
       name: `parts that lie in another order end it at the first person who comes again${calls}`,
       habit: {
         ...WALL,
@@ -237,6 +238,7 @@ const CASES: readonly CrowdCase[] = [
     ] as const
   ).map(
     ([command, rest]): CrowdCase => ({
+      isLong: command !== "search",
       name: `${command} stakes no page beyond its cap, says what one takes, and goes on`,
       habit: { fixedPage: 25 },
       people: sales(60),
