@@ -522,10 +522,9 @@ export class Books {
     const charged = from.find((one) => doubted.includes(one) && this.#slack([one]) > 0n) ?? from[0];
     const isTold = earlier.some(({ least, state }) => least > 0n && state !== "free");
 
-    for (const one of earlier) {
-      one.heir = undefined;
-      one.most = maxCredits(one.least, minCredits(one.most ?? most, most));
-    }
+    for (const one of earlier) one.heir = undefined;
+    // What was refused beside a lost one may have cost more than the page that is stored.
+    for (const one of from) one.most = maxCredits(one.least, minCredits(one.most ?? most, most));
     // Who keeps keys charged once, whichever of them that was.
     const isOnce = this.#isKept && earlier.every(({ sent }) => sent.promised === true);
     if (isOnce) for (const one of earlier) one.isSpoken = one.state !== "free";

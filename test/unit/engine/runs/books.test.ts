@@ -292,6 +292,17 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       sums(0, 40),
     ],
     [
+      "and nothing of an error before it, which may have cost more",
+      seenOf(sent(1, "a"), refused(1), sent(2, "a"), lost(2), sent(3, "a"), {
+        t: "told",
+        n: 3,
+        rows: 10,
+        used: of(10),
+        stored: true,
+      }),
+      sums(10, 20),
+    ],
+    [
       "what it leaves of a fall is for whoever was unsure beside it",
       seenOf(
         sent(1, "a"),
