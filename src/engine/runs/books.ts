@@ -500,26 +500,11 @@ export class Books {
     attempt.least = amount;
   }
 
-  /**
-   * A stored reply is the charge of one of those before it: of one
-   * whose fall leaves as much in doubt and nothing else explains, where there is one.
-   */
+  /** A stored reply is the charge of one of those before it. */
   #recall(earlier: readonly Attempt[], least: Credits, most: Credits): void {
-    const isOpenDoubted = this.#slack(this.#unsure) > 0n;
-    const isItsFall = (epoch: Closed): boolean => {
-      const beside = epoch.attempts.filter((one) => !earlier.includes(one));
-      const { doubt, told } = this.#sumsOf(epoch);
-      const isElse = epoch.fall !== undefined && this.#slack(beside) >= epoch.fall - told;
-      return doubt >= most && !isElse;
-    };
-    const doubted = [
-      ...this.#doubted.filter(isItsFall).flatMap(({ attempts }) => attempts),
-      ...(isOpenDoubted ? this.#open : []),
-    ];
     const lost = earlier.filter(({ state }) => state === "lost");
     const from = lost.length > 0 ? lost : earlier;
-    // One of those that closed as spoken for has no room for a charge: another has it.
-    const charged = from.find((one) => doubted.includes(one) && this.#slack([one]) > 0n) ?? from[0];
+    const charged = this.#chargedOf(from, earlier, most);
     const isTold = earlier.some(({ least, state }) => least > 0n && state !== "free");
 
     for (const one of earlier) one.heir = undefined;
@@ -537,6 +522,33 @@ export class Books {
     for (const one of earlier) if (!this.#open.includes(one)) one.most = this.#most(one);
     this.#handOn();
     this.#sumClosed();
+  }
+
+  /**
+   * Whose charge it is taken for: of one whose fall leaves as much in doubt and nothing else
+   * explains, else where the largest doubt is, as a charge would be missed there.
+   */
+  #chargedOf(
+    from: readonly Attempt[],
+    earlier: readonly Attempt[],
+    most: Credits,
+  ): Attempt | undefined {
+    const isItsFall = (epoch: Closed): boolean => {
+      const beside = epoch.attempts.filter((one) => !earlier.includes(one));
+      const { doubt, told } = this.#sumsOf(epoch);
+      const isElse = epoch.fall !== undefined && this.#slack(beside) >= epoch.fall - told;
+      return doubt >= most && !isElse;
+    };
+    const byDoubt = this.#doubted.toSorted((a, b) =>
+      Number(this.#sumsOf(b).doubt - this.#sumsOf(a).doubt),
+    );
+    const places = [...byDoubt.filter(isItsFall), { attempts: this.#open }, ...byDoubt];
+
+    // One that closed as spoken for has no room for a charge: another has it.
+    const mayBe = places.flatMap(({ attempts }) =>
+      attempts.filter((one) => from.includes(one) && this.#slack([one]) > 0n),
+    );
+    return mayBe[0] ?? from[0];
   }
 
   /** What a charge that was told leaves of a fall is for those who were unsure beside it. */

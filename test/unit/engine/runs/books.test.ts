@@ -292,6 +292,26 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
       sums(0, 40),
     ],
     [
+      "where it may have fallen in two, it is counted where another charge would be missed",
+      seenOf(
+        sent(1, "a", true),
+        sent(2, "b", true),
+        lost(1),
+        lost(2),
+        quiet(70),
+        quiet(70, true),
+        sent(3, "b", true),
+        told(3, 20, true),
+        sent(4, "a", true),
+        lost(4),
+        quiet(55),
+        quiet(55, true),
+        sent(5, "a", true),
+        { t: "told", n: 5, rows: 20, used: of(1), stored: true },
+      ),
+      sums(21, 14, 10),
+    ],
+    [
       "and nothing of an error before it, which may have cost more",
       seenOf(sent(1, "a"), refused(1), sent(2, "a"), lost(2), sent(3, "a"), {
         t: "told",
