@@ -47,6 +47,7 @@ import {
  * | a fall below what was told closes nothing; then only a rest proves | the balance is late |
  * | a rise, or that after a rest: slack stays doubt, a new epoch begins | a top-up |
  * | alone in its epoch an unsure attempt cost the rest; holds are that dear then | untold prices |
+ * | what a stored reply leaves of a fall is of the epoch behind | some were unsure beside it |
  * | a fall that a promise does not explain ends the belief in it | keys that are forgotten |
  * | other runs explain what they sent and settled in it, on the named account | not their holds |
  *
