@@ -62,7 +62,7 @@ describe("headcount suppress", () => {
       ];
       const bought = await ok(me, [...searched, "--format", "ndjson"]);
       expect(rows(bought.stdout)).toEqual(left);
-      expect(bought.stderr).toContain(`${gone.length} profiles on the suppression list: paid for`);
+      expect(bought.stderr).toContain(`${gone.length} profiles on the suppression list: bought`);
       await ok(me, [...searched, "-o", "sales.csv", "--receipt", "receipt.json"]);
       expect(JSON.parse(me.read("receipt.json"))).toMatchObject({
         received: all.length,
