@@ -1,7 +1,7 @@
 import type { Order } from "../../app/buy/order.ts";
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { beyondAnswers, raiseFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
-import { elsewhereText, type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
+import { elsewhereText, type Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import { resumeOf, type Target } from "../../engine/runs/plan.ts";
@@ -13,8 +13,6 @@ import {
   creditsText,
   formatCreditsGrouped,
   minCredits,
-  priceOf,
-  roomFor,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
@@ -84,12 +82,11 @@ function exportedText(
 
 /** Of a run that was gone on with: also what this command alone cost. */
 function costText(receipt: Receipt, quote: Quote): string {
-  const { credits: cost, floor, parcel, settled, total, unitPrice } = quote;
   const paid = creditsOf(receipt.credits);
-  const rows = rowsToBuy(quote);
-  const spare = roomFor(rows, unitPrice, parcel, floor) - priceOf(rows, unitPrice, parcel);
-  const before = total - cost - spare;
-  const now = minCredits(creditsLess(paid, settled), creditsLess(spentOf(receipt), before));
+  const now = minCredits(
+    creditsLess(paid, quote.settled),
+    creditsLess(spentOf(receipt), quote.spent),
+  );
   const part = now >= paid ? "" : ` (${formatCreditsGrouped(now)} of them now)`;
   return `${creditsText(paid)}${part}`;
 }

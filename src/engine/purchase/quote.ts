@@ -82,6 +82,8 @@ export interface Quote {
   /** The dearest answer of its run that brought no rows. */
   readonly floor: Credits;
   readonly settled: Credits;
+  /** What was spent already, with what may have been. */
+  readonly spent: Credits;
   readonly balance: Credits | undefined;
   readonly balanceAfter: Credits | undefined;
   /** Of the cap of the key, where it is told. */
@@ -174,10 +176,11 @@ export function makeQuote(input: QuoteInput): Quote {
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price, parcel);
   if (bound === "limit") requireWhole(toBuy, input);
+  const before = credits(spent.settled + spent.uncertain);
   const isFirst = toBuy > 0 && spent.rows === 0;
   const looked = isFirst && toBuy > 1 && input.isUnproven ? 1 : 0;
-  const before = looked + (isFirst ? (input.tries ?? 0) : 0);
-  const requests = before + requestCount(input, toBuy - looked);
+  const tries = looked + (isFirst ? (input.tries ?? 0) : 0);
+  const requests = tries + requestCount(input, toBuy - looked);
   const isWhole = target.kind === "search" && !target.staff && drawn === undefined;
 
   return {
@@ -193,9 +196,10 @@ export function makeQuote(input: QuoteInput): Quote {
     priceRead: input.priceRead,
     assumed: input.assumed,
     credits: cost,
-    total: credits(spent.settled + spent.uncertain + roomFor(toBuy, price, parcel, spent.floor)),
+    total: credits(before + roomFor(toBuy, price, parcel, spent.floor)),
     floor: spent.floor,
     settled: spent.settled,
+    spent: before,
     balance,
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
     capLeft: input.capLeft,
@@ -305,8 +309,7 @@ export function consentedCap(
   cap = quote.total,
 ): Credits {
   // A lower cap takes nothing back of what an earlier one allowed.
-  const within = minCredits(credits(quote.total - quote.credits), session?.cap ?? ZERO);
-  return minCredits(quote.total, maxOf(cap, within));
+  return minCredits(quote.total, maxOf(cap, minCredits(quote.spent, session?.cap ?? ZERO)));
 }
 
 /** A segment behind a wall is bought in parts that are two thirds full, about. */

@@ -89,7 +89,7 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   }
   if (rest > 0n) await events.agreeToRest(open.id, rest);
 
-  const maxCredits = credits(spent + maxOf(rest, capOf(order.terms) ?? ZERO));
+  const maxCredits = maxOf(before.total, credits(spent + (capOf(order.terms) ?? ZERO)));
   const after = await goOn(open.id, spent, { ...trade, options: { ...options, maxCredits } });
   await takeIn(work);
 
@@ -107,11 +107,13 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
 async function standingOf(id: string, trade: Trade) {
   const run = await trade.store.open(id);
   const uncapped = { ...trade, options: { ...trade.options, maxCredits: undefined } };
-  const { total, credits: rest } = quoteOfRest(run, uncapped);
+  const { total, spent, credits: rest } = quoteOfRest(run, uncapped);
   return {
     rows: run.state.rows,
-    spent: credits(total - rest),
+    spent,
     rest,
+    // With room for an answer without rows, where one was charged.
+    total,
     isOpen: pendingUnits(run.state).length > 0,
   };
 }
@@ -128,9 +130,9 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
       ...trade,
       account: await trade.deps.seller.client.account(trade.deps.interrupted),
     };
-    const { spent, rest, isOpen } = await standingOf(id, next);
+    const { spent, total, isOpen } = await standingOf(id, next);
     if (isOpen && error.code !== "dataset_moved") {
-      const fits = spent + rest <= (trade.options.maxCredits ?? ZERO);
+      const fits = total <= (trade.options.maxCredits ?? ZERO);
       if (!fits || spent <= spentBefore) throw error;
       return await goOn(id, spent, next);
     }
