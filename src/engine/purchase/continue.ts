@@ -57,10 +57,11 @@ function boundedBy({ state }: RunReader, trade: Trade, isNamed: boolean): Trade 
 
 /** What other runs hold of the rest is taken from there. */
 async function takeEarlier(run: Run, trade: Trade, bounded: Trade): Promise<void> {
-  const { plan } = run;
   const { store, deps, options } = trade;
-  const companies = await ownedCompanies(store, plan, plan.dataset_version, options, deps);
-  await takeOver(run, options.fresh ? [] : companies, deps.now);
+  const companies = options.fresh
+    ? []
+    : await ownedCompanies(store, run.plan, run.plan.dataset_version, options, deps);
+  await takeOver(run, companies, deps.now);
   await takeOver(run, (await heldElsewhere(run, bounded)).pages(), deps.now);
 }
 

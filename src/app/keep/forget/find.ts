@@ -238,15 +238,15 @@ async function almostCalled(
   store: RunStore,
 ): Promise<string | undefined> {
   const near = new Set<string>();
+  const asked = wordsOf(word);
   for await (const { who } of sightings(everything, store))
-    if (isAlmostCalled(word, who)) near.add(echo(who.address ?? who.id ?? ""));
+    if (isAlmostCalled(asked, who)) near.add(echo(who.address ?? who.id ?? ""));
   if (near.size === 0) return undefined;
   return `called almost so: ${someOf([...near])}; name whoever is meant by that`;
 }
 
 /** Whether a name is somebody's but for accents, order, or words that only one of the two has. */
-function isAlmostCalled(word: string, { names = [] }: Identity): boolean {
-  const asked = wordsOf(word);
+function isAlmostCalled(asked: readonly string[], { names = [] }: Identity): boolean {
   return names.map(wordsOf).some((own) => {
     const both = own.filter((one) => asked.includes(one)).length;
     return both > 0 && both >= Math.min(own.length, asked.length);

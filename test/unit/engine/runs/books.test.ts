@@ -44,6 +44,15 @@ const sumsOf = ({ told, doubt, others }: Books) => ({
 describe("rule by rule, with pages of 20 rows at 1 credit", () => {
   const seenOf = (...facts: readonly Fact[]) => sumsOf(new Books([quiet(100), ...facts]));
   const sums = (told: number, doubt: number, others = 0) => ({ told, doubt, others });
+  /** A page that is lost twice, once before a witness; another is lost beside it. */
+  const beside = [
+    ...[sent(1, "a"), lost(1), sent(3), sent(2, "a"), sent(4, "b")],
+    ...[told(3, 20), lost(2), lost(4), quiet(64)],
+  ];
+  const half: readonly Fact[] = [
+    sent(5, "a"),
+    { t: "told", n: 5, rows: 10, used: of(10), stored: true },
+  ];
 
   test.each<[string, ReturnType<typeof seenOf>, ReturnType<typeof sums>]>([
     ["under way counts its hold", seenOf(sent(1)), sums(0, 20)],
@@ -324,38 +333,12 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
     ],
     [
       "what it leaves of a fall is for whoever was unsure beside it",
-      seenOf(
-        sent(1, "a"),
-        lost(1),
-        sent(3),
-        sent(2, "a"),
-        sent(4, "b"),
-        told(3, 20),
-        lost(2),
-        lost(4),
-        quiet(64),
-        quiet(64, true),
-        sent(5, "a"),
-        { t: "told", n: 5, rows: 10, used: of(10), stored: true },
-      ),
+      seenOf(...beside, quiet(64, true), ...half),
       sums(30, 6),
     ],
     [
       "also of those whom a later reading closes",
-      seenOf(
-        sent(1, "a"),
-        lost(1),
-        sent(3),
-        sent(2, "a"),
-        sent(4, "b"),
-        told(3, 20),
-        lost(2),
-        lost(4),
-        quiet(64),
-        sent(5, "a"),
-        { t: "told", n: 5, rows: 10, used: of(10), stored: true },
-        quiet(64, true),
-      ),
+      seenOf(...beside, ...half, quiet(64, true)),
       sums(30, 6),
     ],
     [
