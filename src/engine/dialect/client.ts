@@ -313,8 +313,10 @@ export class DialectClient implements ServiceClient {
 
       this.#tell([key], true);
       // What it cost all the same is seen in what the balance falls by next.
-      this.#balance = balance;
-      this.#begun = begun;
+      if (this.#begun === begun + 1) {
+        this.#balance = balance;
+        this.#begun = begun;
+      }
     }
 
     return undefined;
@@ -643,9 +645,12 @@ export class DialectClient implements ServiceClient {
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
+    const begun = this.#begun;
     // The page is paid, and kept, whatever comes of the question.
     await this.#send(account, {}, { paid: false }).catch(() => undefined);
-    const isShared = this.#payer?.pays(this.#options.now(), since) === true;
+    // Pages that went out while it was asked are in the answer too.
+    const isShared =
+      this.#begun !== begun || this.#payer?.pays(this.#options.now(), since) === true;
     const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
     return fell < declared ? undefined : (fell as Credits);
   }
