@@ -41,7 +41,7 @@ import {
   pricedCounting,
   termsOf,
 } from "./terms.ts";
-import { itemsAt, type Span, wholeAt, withVendors } from "./verbatim.ts";
+import { recordsOf, type Span, wholeAt, withVendors } from "./verbatim.ts";
 
 export interface Names {
   readonly nobody: readonly string[];
@@ -547,26 +547,26 @@ export class DialectClient implements ServiceClient {
     if (reply.is !== "ok") throw this.#failure(reply, call);
 
     const { rows, row = "" } = call.reply ?? {};
-    if (rows === undefined && isNothing(row, reply.told)) return { rows: [] };
-    const found = placed(rows ?? row, reply.told);
+    const { listed, raw, told } = reply;
+    const { body } = raw;
+    const make = (items: readonly JsonValue[], spans: readonly Span[] | undefined): Rows => ({
+      rows: items.map((each) => contractRow(this.#file, each, call.record)),
+      items,
+      spans,
+    });
+    if (listed !== undefined) return make(recordsOf(body, listed), listed.spans);
+    if (rows === undefined && isNothing(row, told)) return { rows: [] };
+
+    const found = placed(rows ?? row, told);
     const list = (rows === undefined ? [found] : found) as JsonValue | undefined;
     // Whoever is null there is nobody, and no row.
     const items = Array.isArray(list) ? list.filter((each) => each !== null) : [];
-    const isRead = found !== undefined && Array.isArray(list) && !items.some(isNoRecord);
-    if (!isRead) {
-      const is = rows === undefined ? "a record" : "a list of people";
-      const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
-      return { rows: [], asked, stop };
-    }
+    if (found !== undefined && Array.isArray(list) && !items.some(isNoRecord))
+      return make(items, rows === undefined && row === "" ? wholeAt(body) : undefined);
 
-    const { body } = reply.raw;
-    const one = row === "" ? wholeAt(body) : undefined;
-    const spans = rows === undefined ? one : itemsAt(body, rows);
-    return {
-      rows: items.map((each) => contractRow(this.#file, each, call.record)),
-      items,
-      spans: spans?.length === items.length ? spans : undefined,
-    };
+    const is = rows === undefined ? "a record" : "a list of people";
+    const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
+    return { rows: [], asked, stop };
   }
 
   async #pageOf(
@@ -733,7 +733,7 @@ export class DialectClient implements ServiceClient {
       this.#payer?.pays(startedAt + CHARGED_MS, startedAt);
     }
     try {
-      const reply = meantBy(this.#file, await this.#calls.send(request));
+      const reply = meantBy(this.#file, await this.#calls.send(request), call);
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
       if (!paid) this.#seeFree(call, reply);
       else if (reply.is !== "ok") this.#balance = undefined;

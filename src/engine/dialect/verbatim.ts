@@ -3,40 +3,63 @@ import { isUtf8 } from "node:buffer";
 import { scanList } from "../../shared/rows/scan.ts";
 import {
   CLOSE_OBJECT,
+  LETTER_N,
   OPEN_LIST,
   OPEN_OBJECT,
   scanObject,
   skipSpace,
   skipValue,
 } from "../../shared/rows/tokens.ts";
-import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
+import {
+  type JsonRecord,
+  type JsonValue,
+  parseExact,
+  stringifyExact,
+} from "../../shared/rows/values.ts";
 
 /** Where an item of a list stands in a reply. */
 export type Span = readonly [start: number, end: number];
 
+/** A reply whose list of records was found without reading it: each is read by itself. */
+export interface Listed {
+  /** What the reply is without them: an empty list is in their place. */
+  readonly around: string;
+  readonly spans: readonly Span[];
+  readonly isLong: boolean;
+}
+
 /**
- * The items of a list as they came, of a reply that was read as JSON.
- * @param place of the list; undefined comes back where it is more than names of members
+ * The records of a list as they came, and what stands around it.
+ * @param place of the list; undefined comes back where it is more than names of members, and
+ * where what is there is no list of records, as JSON has them
  */
-export function itemsAt(body: Buffer, place: string): readonly Span[] | undefined {
+export function listApart(body: Buffer, place: string): Listed | undefined {
   if (/[[|:]/.test(place) || !isUtf8(body)) return undefined;
 
-  let found: readonly Span[] | undefined;
+  let found: readonly [at: number, list: ReturnType<typeof scanList>] | undefined;
   // Of two members of one name the later one counts, as for JSON.parse.
   const look = (at: number, [name, ...rest]: readonly string[]): number | undefined => {
-    if (name !== undefined) {
-      if (body[at] === OPEN_OBJECT)
-        scanObject(body, at, (key, start) => (key === name ? look(start, rest) : undefined));
-      return undefined;
+    if (name === undefined) {
+      found = body[at] === OPEN_LIST ? [at, scanList(body, at)] : undefined;
+      return found?.[1].end;
     }
-    if (body[at] !== OPEN_LIST) return undefined;
-    const { end, ends, starts } = scanList(body, at);
-    found = starts.map((start, index) => [start, ends[index] ?? end]);
-    return end;
+    if (body[at] === OPEN_OBJECT)
+      scanObject(body, at, (key, start) => (key === name ? look(start, rest) : undefined));
+    return undefined;
   };
 
   look(skipSpace(body, 0), place === "" ? [] : place.split("."));
-  return found;
+  if (found === undefined) return undefined;
+  const [at, { broken, end, ends, long, starts }] = found;
+  if (broken.length > 0 || end < 0) return undefined;
+
+  // Whoever is null there is nobody.
+  const spans = starts.flatMap((start, index): Span[] =>
+    body[start] === LETTER_N ? [] : [[start, ends[index] ?? end]],
+  );
+  if (spans.some(([start]) => body[start] !== OPEN_OBJECT)) return undefined;
+  const around = `${body.toString("utf8", 0, at)}[]${body.toString("utf8", end)}`;
+  return { around, spans, isLong: long };
 }
 
 /** The reply itself, where it is one object. */
@@ -75,3 +98,10 @@ export function withVendors(
 
 /** Bytes between the fields of a row, the vendor's own and the next row. */
 const SEPARATORS = 12;
+
+/** Each record by itself: a letter beyond Latin-1 makes but that one's text slow. */
+export const recordsOf = (body: Buffer, { isLong, spans }: Listed): readonly JsonValue[] =>
+  spans.map(([start, end]) => {
+    const text = body.toString("utf8", start, end);
+    return isLong ? parseExact(text) : (JSON.parse(text) as JsonValue);
+  });
