@@ -5,7 +5,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError, say, usageError } from "../../shared/errors.ts";
-import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
+import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
 import { type DeclaredPace, requestTurn } from "../client/declared-limit.ts";
 import type { CompanyQuery, Dialect, Seen } from "../client/dialect.ts";
@@ -31,7 +31,7 @@ import {
   notAsDeclared,
   type VendorReply,
 } from "./meanings.ts";
-import { contractRow, strayIn } from "./rows.ts";
+import { type Came, Records, strayIn } from "./rows.ts";
 import {
   cannotBuy,
   namesIn,
@@ -41,7 +41,7 @@ import {
   pricedCounting,
   termsOf,
 } from "./terms.ts";
-import { recordsOf, type Span, wholeAt, withVendors } from "./verbatim.ts";
+import { wholeAt } from "./verbatim.ts";
 
 export interface Names {
   readonly nobody: readonly string[];
@@ -74,13 +74,9 @@ interface Found {
 
 /** The people of a reply; of one that is not as declared what it may have charged for, and why. */
 interface Rows {
-  readonly rows: readonly JsonRecord[];
-  /** The vendor's own, one for each. */
-  readonly items?: readonly JsonValue[];
+  readonly rows: Records;
   readonly asked?: number;
   readonly stop?: CliError;
-  /** Where those stand in the reply, if that is known. */
-  readonly spans?: readonly Span[] | undefined;
 }
 
 /** A call whose end nobody tells, as its process is gone, may be charged so long. */
@@ -93,12 +89,13 @@ const MOST_IDS = 100;
  * Whoever was merged into another answers with that one's id. He is found, and would be paid for,
  * by his own again: of one who is missing and one nobody asked for, the id that found him is his.
  */
-function underIds(ids: readonly string[], rows: readonly JsonRecord[]): readonly JsonRecord[] {
-  const came = new Set(rows.map(({ id }) => id));
-  const [missing, ...others] = ids.filter((id) => !came.has(id));
-  const strays = rows.filter(({ id }) => typeof id !== "string" || !ids.includes(id));
-  const isTold = missing !== undefined && others.length === 0 && strays.length === 1;
-  return isTold ? rows.map((row) => (row === strays[0] ? { ...row, id: missing } : row)) : rows;
+function nameAsAsked(ids: readonly string[], rows: Records): void {
+  const there = rows.ids();
+  const [missing, ...others] = ids.filter((id) => !there.includes(id));
+  const strays = there.flatMap((id, index) => (ids.some((each) => each === id) ? [] : [index]));
+  const [stray] = strays;
+  if (missing !== undefined && others.length === 0 && stray !== undefined && strays.length === 1)
+    rows.name(stray, missing);
 }
 
 /** The first page of a call that counts. */
@@ -120,6 +117,7 @@ export class DialectClient implements ServiceClient {
   readonly #options: ClientOptions;
   readonly #calls: ReturnType<typeof openCalls>;
   readonly #isProbe: boolean;
+  readonly #nobodyThere: Records;
   /** As the last reply told it; undefined where something was lost since. */
   #balance: Credits | undefined;
   /** Paid calls that are under way, all that went out, and how many had when it was told. */
@@ -160,6 +158,7 @@ export class DialectClient implements ServiceClient {
     const tries = (filters: Filters): number => this.#untried(filters).length;
     this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting, tries };
     this.#file = file;
+    this.#nobodyThere = new Records(file, { body: Buffer.alloc(0), items: [] });
     this.#options = options;
     this.#isProbe = isProbe;
   }
@@ -304,7 +303,8 @@ export class DialectClient implements ServiceClient {
       const [balance, begun] = [this.#balance, this.#begun];
       const values = { ...ask, filters: [nobody], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
-      const found = reply.is === "refused" ? { rows: [] } : this.#rowsOf(reply, call, rows);
+      const found =
+        reply.is === "refused" ? { rows: this.#nobodyThere } : this.#rowsOf(reply, call, rows);
       if (found.rows.length > 0 || found.stop !== undefined) {
         const end = { nextCursor: null, total: undefined, withheld: 0 };
         const page = await this.#pageOf(reply, call, { ...end, ...found, filters: {} });
@@ -468,11 +468,12 @@ export class DialectClient implements ServiceClient {
     if (found.stop !== undefined)
       return this.#pageOf(reply, call, { ...page, ...found, withheld: 0 });
 
-    const rows = underIds(ids, found.rows);
-    const came = new Set(rows.map(({ id }) => id));
+    const { rows } = found;
+    nameAsAsked(ids, rows);
+    const came = new Set(rows.ids());
     for (const id of ids) if (!came.has(id)) this.#gone.add(id);
     const withheld = Math.max(0, ids.length - rows.length);
-    return this.#pageOf(reply, call, { ...page, ...found, rows, withheld });
+    return this.#pageOf(reply, call, { ...page, ...found, withheld });
   }
 
   async ids(
@@ -543,30 +544,28 @@ export class DialectClient implements ServiceClient {
    * @throws ServiceError, LostReplyError for what is neither people nor nobody
    */
   #rowsOf(reply: VendorReply, call: VendorCall, asked: number): Rows {
-    if (reply.is === "none" || reply.is === "gone") return { rows: [] };
+    if (reply.is === "none" || reply.is === "gone") return { rows: this.#nobodyThere };
     if (reply.is !== "ok") throw this.#failure(reply, call);
 
     const { rows, row = "" } = call.reply ?? {};
     const { listed, raw, told } = reply;
     const { body } = raw;
-    const make = (items: readonly JsonValue[], spans: readonly Span[] | undefined): Rows => ({
-      rows: items.map((each) => contractRow(this.#file, each, call.record)),
-      items,
-      spans,
+    const make = (came: Omit<Came, "body">): Rows => ({
+      rows: new Records(this.#file, { body, ...came }, call.record),
     });
-    if (listed !== undefined) return make(recordsOf(body, listed), listed.spans);
-    if (rows === undefined && isNothing(row, told)) return { rows: [] };
+    if (listed !== undefined) return make(listed);
+    if (rows === undefined && isNothing(row, told)) return { rows: this.#nobodyThere };
 
     const found = placed(rows ?? row, told);
     const list = (rows === undefined ? [found] : found) as JsonValue | undefined;
     // Whoever is null there is nobody, and no row.
     const items = Array.isArray(list) ? list.filter((each) => each !== null) : [];
     if (found !== undefined && Array.isArray(list) && !items.some(isNoRecord))
-      return make(items, rows === undefined && row === "" ? wholeAt(body) : undefined);
+      return make({ items, spans: rows === undefined && row === "" ? wholeAt(body) : undefined });
 
     const is = rows === undefined ? "a record" : "a list of people";
     const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
-    return { rows: [], asked, stop };
+    return { rows: this.#nobodyThere, asked, stop };
   }
 
   async #pageOf(
@@ -575,7 +574,7 @@ export class DialectClient implements ServiceClient {
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> &
       Rows & { readonly filters: Filters },
   ): Promise<PageReply> {
-    const { rows, asked = rows.length, items = [], spans, filters, stop, ...facts } = page;
+    const { rows, asked = rows.length, filters, stop, ...facts } = page;
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, asked);
     const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
@@ -583,15 +582,13 @@ export class DialectClient implements ServiceClient {
     const charged = inBalance ?? declared;
     this.#see(balance);
 
-    const stray = strayIn(this.#file, filters, rows, items);
+    const stray = strayIn(this.#file, filters, rows);
     if (stray !== undefined) this.#tell([stray.field], false);
     const forNobody =
       asked === 0 && charged > declared && dear(this.#file, charged, declared, "brought nobody");
     return {
       ...facts,
-      body: spans
-        ? withVendors(rows, reply.raw.body, spans, around(charged, balance))
-        : writtenAnew(rows, items, around(charged, balance, stop && reply.told.body)),
+      body: rows.written(around(charged, balance, stop && reply.told.body)),
       meta: this.#meta(reply, charged, balance),
       replayed: false,
       exact: true,
@@ -657,7 +654,7 @@ export class DialectClient implements ServiceClient {
 
   #nobody(total: number): PageReply {
     return {
-      body: writtenAnew([], [], around(ZERO, undefined)),
+      body: this.#nobodyThere.written(around(ZERO, undefined)),
       meta: this.#meta(undefined, ZERO),
       nextCursor: null,
       total,
@@ -812,15 +809,6 @@ function around(used: Credits, remaining: Credits | undefined, whole?: JsonValue
     tail: `],"credits_used":${formatCredits(used)}${balance}${kept}}`,
   };
 }
-
-const writtenAnew = (
-  rows: readonly JsonRecord[],
-  items: readonly JsonValue[],
-  { head, tail }: ReturnType<typeof around>,
-): Buffer => {
-  const texts = rows.map((row, at) => stringifyExact({ ...row, vendor: items[at] ?? null }));
-  return Buffer.from(`${head}${texts.join(",")}${tail}`);
-};
 
 const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: string): CliError =>
   new CliError({

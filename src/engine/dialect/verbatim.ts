@@ -1,8 +1,7 @@
 // Tested by test/unit/engine/dialect/verbatim.test.ts.
 import { isUtf8 } from "node:buffer";
-import { scanList } from "../../shared/rows/scan.ts";
+import { type Cells, scanList } from "../../shared/rows/scan.ts";
 import {
-  CLOSE_OBJECT,
   LETTER_N,
   OPEN_LIST,
   OPEN_OBJECT,
@@ -10,12 +9,6 @@ import {
   skipSpace,
   skipValue,
 } from "../../shared/rows/tokens.ts";
-import {
-  type JsonRecord,
-  type JsonValue,
-  parseExact,
-  stringifyExact,
-} from "../../shared/rows/values.ts";
 
 /** Where an item of a list stands in a reply. */
 export type Span = readonly [start: number, end: number];
@@ -25,7 +18,8 @@ export interface Listed {
   /** What the reply is without them: an empty list is in their place. */
   readonly around: string;
   readonly spans: readonly Span[];
-  readonly isLong: boolean;
+  /** Where the values of each stand, if that is known. */
+  readonly cells: Cells | undefined;
 }
 
 /**
@@ -50,7 +44,7 @@ export function listApart(body: Buffer, place: string): Listed | undefined {
 
   look(skipSpace(body, 0), place === "" ? [] : place.split("."));
   if (found === undefined) return undefined;
-  const [at, { broken, end, ends, long, starts }] = found;
+  const [at, { broken, cells, end, ends, starts }] = found;
   if (broken.length > 0 || end < 0) return undefined;
 
   // Whoever is null there is nobody.
@@ -59,7 +53,7 @@ export function listApart(body: Buffer, place: string): Listed | undefined {
   );
   if (spans.some(([start]) => body[start] !== OPEN_OBJECT)) return undefined;
   const around = `${body.toString("utf8", 0, at)}[]${body.toString("utf8", end)}`;
-  return { around, spans, isLong: long };
+  return { around, spans, cells: spans.length === starts.length ? cells : undefined };
 }
 
 /** The reply itself, where it is one object. */
@@ -69,39 +63,39 @@ export function wholeAt(body: Buffer): readonly Span[] | undefined {
   return isObject ? [[start, skipValue(body, start)]] : undefined;
 }
 
+/** A longer span is copied by the system, whose call costs as much. */
+const SHORT = 48;
 /** As many bytes as a letter of ours takes at most. */
 const UTF8_BYTES = 3;
 
-/**
- * Rows of the contract, each with the vendor's own as it came: copied, and not written anew.
- * @param rows the contract's fields of each
- */
-export function withVendors(
-  rows: readonly JsonRecord[],
-  body: Buffer,
-  spans: readonly Span[],
-  { head, tail }: { readonly head: string; readonly tail: string },
-): Buffer {
-  const fields = rows.map((row) => stringifyExact(row).slice(0, -1));
-  const letters = fields.reduce((sum, { length }) => sum + length, head.length + tail.length);
+/** What is put together of texts, and of bytes that are copied, in memory that is used again. */
+let room = Buffer.allocUnsafeSlow(1 << 16);
 
-  const out = Buffer.allocUnsafe(UTF8_BYTES * letters + SEPARATORS * rows.length + body.length);
-  let at = out.write(head);
-  for (const [index, [start, end]] of spans.entries()) {
-    at += out.write(`${index === 0 ? "" : ","}${fields[index]},"vendor":`, at);
-    at += body.copy(out, at, start, end);
-    out[at++] = CLOSE_OBJECT;
+export class Bytes {
+  #length = 0;
+
+  text(text: string): void {
+    this.#reserve(text.length * UTF8_BYTES);
+    this.#length += room.write(text, this.#length);
   }
-  at += out.write(tail, at);
-  return out.subarray(0, at);
+
+  span(from: Buffer, start = 0, end = from.length): void {
+    this.#reserve(end - start);
+    if (end - start > SHORT) this.#length += from.copy(room, this.#length, start, end);
+    else for (let at = start; at < end; at++) room[this.#length++] = from[at] as number;
+  }
+
+  /** A copy of its own, that whoever reads it last may give back. */
+  made(): Buffer {
+    const made = Buffer.allocUnsafeSlow(this.#length);
+    room.copy(made, 0, 0, this.#length);
+    return made;
+  }
+
+  #reserve(more: number): void {
+    if (this.#length + more <= room.length) return;
+    const wider = Buffer.allocUnsafeSlow(Math.max(room.length * 2, this.#length + more));
+    room.copy(wider, 0, 0, this.#length);
+    room = wider;
+  }
 }
-
-/** Bytes between the fields of a row, the vendor's own and the next row. */
-const SEPARATORS = 12;
-
-/** Each record by itself: a letter beyond Latin-1 makes but that one's text slow. */
-export const recordsOf = (body: Buffer, { isLong, spans }: Listed): readonly JsonValue[] =>
-  spans.map(([start, end]) => {
-    const text = body.toString("utf8", start, end);
-    return isLong ? parseExact(text) : (JSON.parse(text) as JsonValue);
-  });

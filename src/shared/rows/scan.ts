@@ -177,19 +177,16 @@ export class Cells {
 
     const stride = strideOf(keys);
     const records = new Int32Array(this.#length * stride);
-    for (let row = 0; row < this.#length; row++) {
-      const begin = row * this.#stride;
-      const record = records.subarray(row * stride, (row + 1) * stride);
-      record.set(this.records.subarray(begin, begin + 2));
+    for (let row = 0, at = 0; row < this.#length; row++, at += stride) {
       let isKnown = this.knows(row);
       for (const [index, { column, from, rows }] of leaves.entries()) {
-        const at = rows[row] ?? -1;
-        if (at < 0) continue;
-        isKnown &&= from.knows(at);
-        record[2 + index * 2] = from.start(at, column);
-        record[3 + index * 2] = from.mark(at, column);
+        const inner = rows[row] ?? -1;
+        if (inner < 0) continue;
+        isKnown &&= from.knows(inner);
+        records[at + 2 + index * 2] = from.start(inner, column);
+        records[at + 3 + index * 2] = from.mark(inner, column);
       }
-      if (!isKnown) record[2] = -1;
+      if (!isKnown) records[at + 2] = -1;
     }
 
     return new Cells(this.bytes, keys, records, false);
