@@ -22,6 +22,7 @@ import type {
   PaidCallOptions,
   ServiceClient,
 } from "../client/types.ts";
+import { Charges } from "./charges.ts";
 import { expressionsOf, nobodyBy, wordsIn } from "./expressions.ts";
 import {
   amountAt,
@@ -79,9 +80,6 @@ interface Rows {
   readonly stop?: CliError;
 }
 
-/** A call whose end nobody tells, as its process is gone, may be charged so long. */
-const CHARGED_MS = 300_000;
-
 /** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
 const MOST_IDS = 100;
 
@@ -118,14 +116,7 @@ export class DialectClient implements ServiceClient {
   readonly #calls: ReturnType<typeof openCalls>;
   readonly #isProbe: boolean;
   readonly #nobodyThere: Records;
-  /** As the last reply told it; undefined where something was lost since. */
-  #balance: Credits | undefined;
-  /** Paid calls that are under way, all that went out, and how many had when it was told. */
-  #flying = 0;
-  #begun = 0;
-  #toldAt = 0;
-  /** Whether a balance that only a call of its own tells was seen to fall by a price. */
-  #isSeen = false;
+  readonly #charges: Charges;
   /** Ids by which nobody could be read, though searches find them. */
   readonly #gone = new Set<string>();
   /** Filters that were seen to be no names that the vendor passes over. */
@@ -133,11 +124,6 @@ export class DialectClient implements ServiceClient {
   readonly #onSeen: VendorTerms["onSeen"];
   readonly #onCharged: VendorTerms["onCharged"];
   readonly #pace: DeclaredPace | undefined;
-  /** Where the balance alone tells a charge: knows who else of this machine is charged. */
-  readonly #payer: DeclaredPace["pacer"] | undefined;
-  /** When a call was last asked for, and when that one was which told the balance. */
-  #askedAt = 0;
-  #seenAt = 0;
 
   constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
     const { copy, heeded, isProbe = false, onCharged, onSeen, pace } = terms;
@@ -146,9 +132,7 @@ export class DialectClient implements ServiceClient {
     this.#onCharged = onCharged;
     pace?.pacer.declare(file.limits?.per_minute);
     this.#pace = pace;
-    const { balance, charged } = paidCall(file).reply ?? {};
-    const isByBalance = (balance ?? file.calls.account) !== undefined && charged === undefined;
-    this.#payer = isByBalance ? pace?.pacer : undefined;
+    this.#charges = new Charges(file, options.now, pace?.pacer);
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
@@ -300,7 +284,7 @@ export class DialectClient implements ServiceClient {
     const rows = call.pages?.size[0] ?? Number(ask.rows);
     for (const key of this.#untried(filters)) {
       const nobody = nobodyBy(this.#file, key);
-      const [balance, begun] = [this.#balance, this.#begun];
+      const pass = this.#charges.passing();
       const values = { ...ask, filters: [nobody], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
       const found =
@@ -312,11 +296,7 @@ export class DialectClient implements ServiceClient {
       }
 
       this.#tell([key], true);
-      // What it cost all the same is seen in what the balance falls by next.
-      if (this.#begun === begun + 1) {
-        this.#balance = balance;
-        this.#begun = begun;
-      }
+      pass();
     }
 
     return undefined;
@@ -575,12 +555,11 @@ export class DialectClient implements ServiceClient {
       Rows & { readonly filters: Filters },
   ): Promise<PageReply> {
     const { rows, asked = rows.length, filters, stop, ...facts } = page;
-    const balance = amountAt(call.reply?.balance, reply.told);
-    const declared = declaredPrice(call, asked);
-    const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
-    const inBalance = told ?? (await this.#inBalance(declared, balance));
-    const charged = inBalance ?? declared;
-    this.#see(balance);
+    const { account } = this.#file.calls;
+    const askBalance = account && (() => this.#send(account, {}, { paid: false }));
+    const cost = await this.#charges.ofPage(call, reply.told, asked, askBalance);
+    const { balance, declared, told } = cost;
+    const charged = told ?? declared;
 
     const stray = strayIn(this.#file, filters, rows);
     if (stray !== undefined) this.#tell([stray.field], false);
@@ -592,64 +571,9 @@ export class DialectClient implements ServiceClient {
       meta: this.#meta(reply, charged, balance),
       replayed: false,
       exact: true,
-      price: { declared, told: inBalance },
+      price: { declared, told },
       stop: stop ?? (stray ? strange(this.#file, stray) : forNobody || undefined),
     };
-  }
-
-  #see(balance: Credits | undefined): void {
-    if (balance === undefined) return;
-    this.#balance = balance;
-    this.#seenAt = this.#askedAt;
-    this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
-  }
-
-  /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
-  #seeFree(call: VendorCall, { told }: VendorReply): void {
-    const balance = amountAt(call.reply?.balance, told);
-    // Who has no price in the file only tells: a balance may have fallen for others.
-    const fell = call.price === undefined ? ZERO : this.#fellBy(balance, 0);
-    const charged = amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
-    this.#see(balance);
-    if (charged <= 0n) return;
-    this.#onCharged?.(charged);
-    throw dear(this.#file, charged, ZERO, "sells nobody");
-  }
-
-  /** Whether so many paid calls went out since the balance was told, and none is under way. */
-  #isAlone(calls = 1): boolean {
-    return this.#flying === 0 && this.#begun === this.#toldAt + calls;
-  }
-
-  /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(balance: Credits | undefined, calls = 1): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || !this.#isAlone(calls))
-      return undefined;
-    // Of what others of this machine took nobody can say which of them did.
-    if (this.#payer?.pays(this.#options.now(), this.#seenAt)) return undefined;
-    const fell = this.#balance - balance;
-    return fell < 0n ? undefined : (fell as Credits);
-  }
-
-  /**
-   * Where no reply tells a charge the balance is asked for after the first: one that fell by as
-   * much or more tells it. One that fell by less may be late, and proves nothing.
-   */
-  async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
-    const { account } = this.#file.calls;
-    const [before, since] = [this.#balance, this.#seenAt];
-    const isAlone = inReply === undefined && this.#isAlone() && declared > 0n;
-    if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
-
-    this.#isSeen = true;
-    const begun = this.#begun;
-    // The page is paid, and kept, whatever comes of the question.
-    await this.#send(account, {}, { paid: false }).catch(() => undefined);
-    // Pages that went out while it was asked are in the answer too.
-    const isShared =
-      this.#begun !== begun || this.#payer?.pays(this.#options.now(), since) === true;
-    const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
-    return fell < declared ? undefined : (fell as Credits);
   }
 
   #nobody(total: number): PageReply {
@@ -715,7 +639,6 @@ export class DialectClient implements ServiceClient {
 
     if (this.#pace?.pacer.isDeclared) await requestTurn(this.#pace, signal);
     const startedAt = now();
-    this.#askedAt = startedAt;
     const said = { method: call.method, path: call.path, requestId: undefined };
     const tell = (outcome: number | string, used?: Credits): void =>
       log?.({
@@ -724,29 +647,30 @@ export class DialectClient implements ServiceClient {
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
       });
-    if (paid) {
-      this.#flying++;
-      this.#begun++;
-      this.#payer?.pays(startedAt + CHARGED_MS, startedAt);
-    }
+    const end = this.#charges.begin(paid);
     try {
       const reply = meantBy(this.#file, await this.#calls.send(request), call);
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
-      if (!paid) this.#seeFree(call, reply);
-      else if (reply.is !== "ok") this.#balance = undefined;
+      if (!paid) this.#requireFree(call, reply);
+      else if (reply.is !== "ok") this.#charges.lose();
       return reply;
     } catch (error) {
       if (!(error instanceof LostReplyError)) throw error;
       tell(error.code);
-      if (paid) this.#balance = undefined;
+      if (paid) this.#charges.lose();
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
     } finally {
-      if (paid) {
-        this.#flying--;
-        this.#payer?.pays(now(), startedAt);
-      }
+      end();
     }
+  }
+
+  /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
+  #requireFree(call: VendorCall, { told }: VendorReply): void {
+    const charged = this.#charges.ofFree(call, told);
+    if (charged <= 0n) return;
+    this.#onCharged?.(charged);
+    throw dear(this.#file, charged, ZERO, "sells nobody");
   }
 
   #meta(reply?: VendorReply, used?: Credits, remaining?: Credits): ReplyMeta {
