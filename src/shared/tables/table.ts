@@ -262,7 +262,7 @@ function ofSheet(name: string, { rows, notes }: Sheet): InputTable {
   const records = rows.map(({ line, cells }) => ({
     line,
     lines: 1,
-    cells: [...cells, ...Array<string>(width - cells.length).fill("")],
+    cells: padded(cells, width),
   }));
   return assembled(name, records, { text: `sep=,\n${sheetText(rows)}`, notes });
 }
