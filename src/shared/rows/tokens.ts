@@ -1,7 +1,6 @@
 // Tested by test/unit/rows-broken.test.ts.
 // What JSON is made of, in bytes, and where a row ends that is none. Nothing here says that
 // something is JSON but `JSON.parse`.
-import { jsonIn } from "../contract/text.ts";
 
 export const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -101,8 +100,13 @@ export function skipValue(bytes: Uint8Array, from: number, findings?: Spacing): 
 }
 
 /** The value that `bytes[start, end)` is, in the words of JSON; undefined: it is none. */
-export const parsedIn = (bytes: Buffer, start: number, end: number): unknown =>
-  jsonIn(bytes.toString("utf8", start, end));
+export function parsedIn(bytes: Buffer, start: number, end: number): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8", start, end)) as unknown;
+  } catch {
+    return undefined;
+  }
+}
 
 export const isJson = (bytes: Buffer, start: number, end: number): boolean =>
   parsedIn(bytes, start, end) !== undefined;

@@ -105,7 +105,7 @@ async function* inChunks(
   yield { bytes: Buffer.concat(parts), last: true };
 }
 
-/** What a row may be that tells of nobody: such are many, and each is to be looked at in no time. */
+/** Whether a row may tell of nobody: rows are many, and each is looked at in no time. */
 const mayBeAside = (record: Buffer): boolean =>
   record.length < 100 && !/[a-z]/i.test(record.toString("latin1", record.length - 1));
 

@@ -12,7 +12,6 @@ import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { read } from "../../../shared/contract/naming/read.ts";
-import { slugOf } from "../../../shared/contract/naming/slug.ts";
 import { takenFor } from "../../../shared/contract/naming/who.ts";
 import { normalForm, withoutMarks } from "../../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../../shared/contract/suppression.ts";
@@ -256,11 +255,11 @@ async function almostCalled(
 /** Of the address of a person: at another network, or at none, it may be the same one's. */
 function lastPart(word: string): string | undefined {
   const reading = read(word);
-  return reading.is === "person" ? slugOf(reading.value) : undefined;
+  return reading.is === "person" ? reading.value.replace(/.*\//, "/") : undefined;
 }
 
 const endsIn = (last: string | undefined, { address }: Identity): boolean =>
-  address !== undefined && slugOf(address) === last;
+  last !== undefined && `/${address}`.endsWith(last);
 
 /** Whether a name is somebody's but for accents, order, or words that only one of the two has. */
 function isAlmostCalled(asked: readonly string[], { names = [] }: Identity): boolean {
