@@ -390,7 +390,8 @@ async function codesOf(
     await connection.run(`CREATE TABLE codes_${column} AS
       SELECT value, form, (dense_rank() OVER forms - 1)::UINTEGER AS code,
         row_number() OVER forms = rank() OVER forms AS is_first
-      FROM (SELECT value, ${NORMAL_COLUMNS.includes(column) ? "normal_form(value)" : "value"} AS form
+      FROM (SELECT value,
+          ${NORMAL_COLUMNS.includes(column) ? "normal_form(value)" : "value"} AS form
         FROM (SELECT DISTINCT ${column} AS value FROM staged_people WHERE ${column} IS NOT NULL))
       WINDOW forms AS (ORDER BY form NULLS LAST)`);
 
