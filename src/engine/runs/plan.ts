@@ -233,6 +233,10 @@ export function notReached(error: unknown, run: Resumed, { limit, maxCredits }: 
 export const listCommand = (filters: Filters, list: string): OwnCommand =>
   command("refresh", { segment: flagsOf(filters), options: [option("output", list)] });
 
+/** The file that a run writes, or the list that it buys for; null: stdout. */
+export const fileOf = ({ output, target }: Pick<Plan, "output" | "target">): string | null =>
+  (target.kind === "search" && target.list) || output;
+
 /** Whether another machine began it. */
 export const isElsewhere = ({ machine }: Plan, here: Machine): boolean =>
   machine !== undefined && machine.id !== here.id;
