@@ -23,9 +23,12 @@ export class Charges {
   readonly #now: () => number;
   /** Where the balance alone tells a charge: knows who else of this machine is charged. */
   readonly #payer: Pick<Pacer, "pays"> | undefined;
-  /** As the last reply told it; undefined where something was lost since. */
+  /** As the last reply told it. */
   #balance: Credits | undefined;
-  /** Paid calls that are under way, all that went out, and how many had when it was told. */
+  /**
+   * Paid calls that are under way, all that went out, and how many had when it was told: of one
+   * that was lost the balance fell, too, and the page behind it is not alone.
+   */
   #flying = 0;
   #begun = 0;
   #toldAt = 0;
@@ -55,11 +58,6 @@ export class Charges {
       this.#flying--;
       this.#payer?.pays(this.#now(), at);
     };
-  }
-
-  /** What came of a paid call is not known: no fall of the balance is another's price. */
-  lose(): void {
-    this.#balance = undefined;
   }
 
   /** @returns what a call took that sells nobody */

@@ -652,12 +652,10 @@ export class DialectClient implements ServiceClient {
       const reply = meantBy(this.#file, await this.#calls.send(request), call);
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
       if (!paid) this.#requireFree(call, reply);
-      else if (reply.is !== "ok") this.#charges.lose();
       return reply;
     } catch (error) {
       if (!(error instanceof LostReplyError)) throw error;
       tell(error.code);
-      if (paid) this.#charges.lose();
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
     } finally {
