@@ -9,7 +9,7 @@ import { amountAt, declaredPrice } from "./meanings.ts";
 const CHARGED_MS = 300_000;
 
 /** What a page cost by its file, and by its vendor; undefined: he told nothing that proves it. */
-export interface Cost {
+export interface Charged {
   readonly declared: Credits;
   readonly told: Credits | undefined;
   readonly balance: Credits | undefined;
@@ -78,7 +78,7 @@ export class Charges {
     told: VendorBody,
     rows: number,
     askBalance: (() => Promise<unknown>) | undefined,
-  ): Promise<Cost> {
+  ): Promise<Charged> {
     const balance = amountAt(call.reply?.balance, told);
     const declared = declaredPrice(call, rows);
     const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(balance);
@@ -89,8 +89,8 @@ export class Charges {
   }
 
   /**
-   * Before a page that finds nobody.
-   * @returns what is done when it did: what it cost all the same is in what the balance falls by next
+   * Before a page that is to find nobody.
+   * @returns what is done when it did: what it cost is in what the balance falls by next
    */
   passing(): () => void {
     const [balance, begun] = [this.#balance, this.#begun];
