@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import {
   dropVendor,
+  isCopyOf,
   keepVendor,
   ownFile,
   shippedNames,
@@ -10,6 +11,7 @@ import {
 } from "../../app/vendors.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import {
+  type Config,
   checkName,
   existingConnection,
   findConnection,
@@ -107,6 +109,31 @@ function pricedAt({ file }: Vendor, credits: string): Promise<Vendor> {
   return vendorOf(text, `--price ${echo(credits)}`);
 }
 
+/**
+ * What is owned, spent and undone is of an address: ids of two vendors at one would be mixed up.
+ * @throws CliError exit 2 where another vendor is spoken to there
+ */
+function requireAlone(
+  name: string,
+  baseUrl: string,
+  file: Vendor["file"],
+  connections: Config["connections"],
+): void {
+  const other = Object.entries(connections).find(
+    ([of, { baseUrl: at, vendor }]) =>
+      of !== name && at === baseUrl && vendor !== undefined && !isCopyOf(file, vendor),
+  );
+  if (other === undefined) return;
+  const [of] = other;
+  throw usageError(
+    `${of} is another vendor at ${baseUrl}: ` +
+      "people of two at one address would be taken for each other's",
+    `give ${file.name} one of its own, another port or path of the proxy; ` +
+      `headcount connections remove ${of} frees this one`,
+    "reserved_name",
+  );
+}
+
 async function add(
   { options, printer, context }: Desk<AddOptions>,
   nameGiven: string,
@@ -120,7 +147,9 @@ async function add(
   const { file, digest } = vendor;
   const baseUrl = baseUrlText(parseBaseUrl(options.baseUrl ?? file.base));
   const dir = configDir(context);
-  const before = readConfig(dir).connections[name];
+  const { connections } = readConfig(dir);
+  const before = connections[name];
+  requireAlone(name, baseUrl, file, connections);
   // A key stays with the address that it was stored for.
   const kept = before?.baseUrl === baseUrl ? before : {};
   const connection = { ...kept, baseUrl, vendor: await keepVendor(vendor, context) };
