@@ -155,7 +155,7 @@ async function add(
   const connection = { ...kept, baseUrl, vendor: await keepVendor(vendor, context) };
 
   const dialect = summaryOf(file);
-  if (!options.json) tell(dialect, printer);
+  if (!options.json) tell(dialect, unitOf(file), printer);
   const isAsked =
     (options.keyStdin === true || canPrompt(context)) && !context.env.HEADCOUNT_API_KEY?.trim();
   try {
@@ -180,8 +180,15 @@ async function add(
 
 type Summary = ReturnType<typeof summaryOf>;
 
-function tell(summary: Summary, printer: Desk<object>["printer"]): void {
-  const { called, count, filters, name, per, person, read, stages, told, vendor, why } = summary;
+/** What a price is of, in words. */
+function unitOf(file: Vendor["file"]): string {
+  const { pages, price } = paidCall(file);
+  if (price?.per === "started") return `${price.rows} rows that are begun`;
+  return price?.per === "request" ? `page of ${pages?.size[1] ?? 1}` : (price?.per ?? "call");
+}
+
+function tell(summary: Summary, unit: string, printer: Desk<object>["printer"]): void {
+  const { called, count, filters, name, person, read, stages, told, vendor, why } = summary;
   const from = read === null ? "a file of your own" : `from public pages read on ${read}`;
   const who = called === null ? "nobody has called the vendor with it yet" : `called on ${called}`;
   printer.note(`${name}: ${vendor ?? "a vendor"}, dialect 1, ${from}; ${who}`);
@@ -191,7 +198,7 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
   const how = stages === 2 ? "; whom there is, is found first and for nothing" : "";
   const where = told === null ? "; the charge is told nowhere, and counted" : `; told in ${told}`;
   const price = creditsText(parseCredits(person) ?? ZERO);
-  printer.note(`  ${price} per ${per}, ${counting}${how}${where}`);
+  printer.note(`  ${price} per ${unit}, ${counting}${how}${where}`);
   printer.note(`  filters: ${filters.join(", ")}`);
   if (why !== null) printer.note(`  cannot: ${why}`);
   // Who is owned, and who is there at all, ids tell that are found first.
