@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import type { Person } from "../shared/contract/records.ts";
 import { NOBODY_SUPPRESSED, Suppression } from "../shared/contract/suppression.ts";
+import { jsonIn } from "../shared/contract/text.ts";
 import { ifMissing, replaceFile } from "../shared/folder.ts";
 import { readSuppressionList } from "../shared/suppression-list.ts";
 import { InputError } from "../shared/tables/input-file.ts";
@@ -67,11 +68,9 @@ export async function noteLeftOut(
 
 export async function readLeftOut(datasetDir: string) {
   const text = await readFile(leftOutFile(datasetDir), "utf8").catch(ifMissing(undefined));
-  try {
-    const said = JSON.parse(text ?? "") as LeftOut;
-    if (leftOutText(said) === text) return { version: said.version, marks: new Set(said.marks) };
-  } catch {}
-  return undefined;
+  const said = jsonIn(text ?? "") as LeftOut | null | undefined;
+  if (said == null || leftOutText(said) !== text) return undefined;
+  return { version: said.version, marks: new Set(said.marks) };
 }
 
 export async function checkLeftOut(datasetDir: string): Promise<string[]> {
