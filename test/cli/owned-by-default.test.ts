@@ -62,7 +62,9 @@ test("how many of a list were paid for again is counted where some may be", asyn
   const again = readCsv(some.read("c.csv")).filter(({ id }) => own.includes(id)).length;
   expect(again).toBeGreaterThan(0);
   expect(JSON.parse(some.read("r.json"))).toMatchObject({ paid_again: again, received: 100 });
-  expect(stderr).toContain(`notice: ${again} of the 100 rows are of people you owned: paid for again`);
+  expect(stderr).toContain(
+    `notice: ${again} of the 100 rows are of people you owned: paid for again`,
+  );
 });
 
 test("only who is new is paid for, and the file, the receipt and the run hold everybody", async () => {
