@@ -1,5 +1,5 @@
 // Tested by test/cli/vendors.test.ts.
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -44,7 +44,7 @@ export const shippedNames = (): string[] =>
 export const vendorOf = async (text: string, name: string): Promise<Vendor> => ({
   file: await readDialect(text, name),
   text,
-  digest: createHash("sha256").update(text).digest("hex"),
+  digest: hash("sha256", text),
 });
 
 export const shippedVendor = (name: string): Promise<Vendor> =>
