@@ -112,6 +112,14 @@ interface How {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What came, and what was under way beside it. */
+interface Answer extends VendorReply {
+  /** When it was asked for: epoch milliseconds. */
+  readonly askedAt: number;
+  /** Paid calls that had gone out by then; not a number where others were under way meanwhile. */
+  readonly begun: number;
+}
+
 /** What a file of a vendor makes of the calls of the contract. Throws as they do. */
 export class DialectClient implements ServiceClient {
   readonly baseUrl: string;
@@ -122,10 +130,12 @@ export class DialectClient implements ServiceClient {
   readonly #isProbe: boolean;
   /** As the last reply told it; undefined where something was lost since. */
   #balance: Credits | undefined;
-  /** Paid calls that are under way, all that went out, and how many had when it was told. */
+  /** When that reply was asked for, and how many paid calls had gone out by it. */
+  #seenAt = 0;
+  #toldAt = Number.NaN;
+  /** Paid calls that are under way, and all that went out. */
   #flying = 0;
   #begun = 0;
-  #toldAt = 0;
   /** Whether a balance that only a call of its own tells was seen to fall by a price. */
   #isSeen = false;
   /** Ids by which nobody could be read, though searches find them. */
@@ -137,9 +147,6 @@ export class DialectClient implements ServiceClient {
   readonly #pace: DeclaredPace | undefined;
   /** Where the balance alone tells a charge: knows who else of this machine is charged. */
   readonly #payer: DeclaredPace["pacer"] | undefined;
-  /** When a call was last asked for, and when that one was which told the balance. */
-  #askedAt = 0;
-  #seenAt = 0;
 
   constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
     const { copy, heeded, isProbe = false, onCharged, onSeen, pace } = terms;
@@ -301,7 +308,7 @@ export class DialectClient implements ServiceClient {
     const rows = call.pages?.size[0] ?? Number(ask.rows);
     for (const key of this.#untried(filters)) {
       const nobody = nobodyBy(this.#file, key);
-      const [balance, begun] = [this.#balance, this.#begun];
+      const balance = this.#balance;
       const values = { ...ask, filters: [nobody], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
       const found = reply.is === "refused" ? { rows: [] } : this.#rowsOf(reply, call, rows);
@@ -313,9 +320,9 @@ export class DialectClient implements ServiceClient {
 
       this.#tell([key], true);
       // What it cost all the same is seen in what the balance falls by next.
-      if (this.#begun === begun + 1) {
+      if (this.#isAlone(reply)) {
         this.#balance = balance;
-        this.#begun = begun;
+        this.#toldAt = reply.begun;
       }
     }
 
@@ -338,7 +345,7 @@ export class DialectClient implements ServiceClient {
     filters: readonly unknown[],
     rows: number,
     signal: AbortSignal | undefined,
-  ): Promise<VendorReply> {
+  ): Promise<Answer> {
     const ask = { filters, rows, page: firstOf(call), offset: 0 };
     return this.#send(call, ask, { paid: false, signal });
   }
@@ -570,7 +577,7 @@ export class DialectClient implements ServiceClient {
   }
 
   async #pageOf(
-    reply: VendorReply,
+    reply: Answer,
     call: VendorCall,
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> &
       Rows & { readonly filters: Filters },
@@ -578,10 +585,10 @@ export class DialectClient implements ServiceClient {
     const { rows, asked = rows.length, items = [], spans, filters, stop, ...facts } = page;
     const balance = amountAt(call.reply?.balance, reply.told);
     const declared = declaredPrice(call, asked);
-    const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
-    const inBalance = told ?? (await this.#inBalance(declared, balance));
+    const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(reply, balance);
+    const inBalance = told ?? (await this.#inBalance(reply, declared, balance));
     const charged = inBalance ?? declared;
-    this.#see(balance);
+    this.#see(reply, balance);
 
     const stray = strayIn(this.#file, filters, rows, items);
     if (stray !== undefined) this.#tell([stray.field], false);
@@ -600,36 +607,37 @@ export class DialectClient implements ServiceClient {
     };
   }
 
-  #see(balance: Credits | undefined): void {
+  #see({ askedAt, begun }: Answer, balance: Credits | undefined): void {
     if (balance === undefined) return;
     this.#balance = balance;
-    this.#seenAt = this.#askedAt;
-    this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
+    this.#seenAt = askedAt;
+    this.#toldAt = begun;
   }
 
   /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
-  #seeFree(call: VendorCall, { told }: VendorReply): void {
+  #seeFree(call: VendorCall, reply: Answer): void {
+    const { told } = reply;
     const balance = amountAt(call.reply?.balance, told);
     // Who has no price in the file only tells: a balance may have fallen for others.
-    const fell = call.price === undefined ? ZERO : this.#fellBy(balance, 0);
+    const fell = call.price === undefined ? ZERO : this.#fellBy(reply, balance, 0);
     const charged = amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
-    this.#see(balance);
+    this.#see(reply, balance);
     if (charged <= 0n) return;
     this.#onCharged?.(charged);
     throw dear(this.#file, charged, ZERO, "sells nobody");
   }
 
-  /** Whether so many paid calls went out since the balance was told, and none is under way. */
-  #isAlone(calls = 1): boolean {
-    return this.#flying === 0 && this.#begun === this.#toldAt + calls;
+  /** Whether so many paid calls went out since the balance was told, and nothing beside them. */
+  #isAlone({ begun }: Answer, calls = 1): boolean {
+    return begun === this.#toldAt + calls;
   }
 
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(balance: Credits | undefined, calls = 1): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || !this.#isAlone(calls))
-      return undefined;
+  #fellBy(reply: Answer, balance: Credits | undefined, calls = 1): Credits | undefined {
+    const isAlone = this.#isAlone(reply, calls);
+    if (balance === undefined || this.#balance === undefined || !isAlone) return undefined;
     // Of what others of this machine took nobody can say which of them did.
-    if (this.#payer?.pays(this.#options.now(), this.#seenAt)) return undefined;
+    if (this.#isShared(this.#seenAt)) return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
   }
@@ -638,21 +646,35 @@ export class DialectClient implements ServiceClient {
    * Where no reply tells a charge the balance is asked for after the first: one that fell by as
    * much or more tells it. One that fell by less may be late, and proves nothing.
    */
-  async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
+  async #inBalance(
+    reply: Answer,
+    declared: Credits,
+    inReply: Credits | undefined,
+  ): Promise<Credits | undefined> {
     const { account } = this.#file.calls;
     const [before, since] = [this.#balance, this.#seenAt];
-    const isAlone = inReply === undefined && this.#isAlone() && declared > 0n;
+    const isAlone = inReply === undefined && this.#isAlone(reply) && declared > 0n;
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
-    const begun = this.#begun;
     // The page is paid, and kept, whatever comes of the question.
-    await this.#send(account, {}, { paid: false }).catch(() => undefined);
+    const told = await this.#send(account, {}, { paid: false }).catch(() => undefined);
+    const balance = told && amountAt(account.reply?.balance, told.told);
     // Pages that went out while it was asked are in the answer too.
-    const isShared =
-      this.#begun !== begun || this.#payer?.pays(this.#options.now(), since) === true;
-    const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
+    if (balance === undefined || told?.begun !== reply.begun || this.#isShared(since))
+      return undefined;
+    const fell = before - balance;
     return fell < declared ? undefined : (fell as Credits);
+  }
+
+  /** Whether calls of others of this machine may have been charged since then. */
+  #isShared(since: number): boolean {
+    return this.#payer?.pays(this.#chargedUntil(), since) === true;
+  }
+
+  /** Until when what is under way may be charged. */
+  #chargedUntil(): number {
+    return this.#options.now() + (this.#flying > 0 ? CHARGED_MS : 0);
   }
 
   #nobody(total: number): PageReply {
@@ -702,7 +724,7 @@ export class DialectClient implements ServiceClient {
     return usageError(`${this.#file.name} cannot ${what}`, undefined, "not_of_vendor");
   }
 
-  async #send(call: VendorCall, values: Filling, { paid, signal }: How): Promise<VendorReply> {
+  async #send(call: VendorCall, values: Filling, { paid, signal }: How): Promise<Answer> {
     const { apiKey, log, now } = this.#options;
     const path = String(filled(call.path, encoded(values)));
     const { body, query } = call;
@@ -718,7 +740,6 @@ export class DialectClient implements ServiceClient {
 
     if (this.#pace?.pacer.isDeclared) await requestTurn(this.#pace, signal);
     const startedAt = now();
-    this.#askedAt = startedAt;
     const said = { method: call.method, path: call.path, requestId: undefined };
     const tell = (outcome: number | string, used?: Credits): void =>
       log?.({
@@ -727,13 +748,17 @@ export class DialectClient implements ServiceClient {
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
       });
+    const isAlone = this.#flying === 0;
     if (paid) {
       this.#flying++;
       this.#begun++;
-      this.#payer?.pays(startedAt + CHARGED_MS, startedAt);
+      this.#payer?.pays(this.#chargedUntil(), startedAt);
     }
+    const own = this.#begun;
     try {
-      const reply = meantBy(this.#file, await this.#calls.send(request));
+      const meant = meantBy(this.#file, await this.#calls.send(request));
+      const begun = isAlone && this.#begun === own ? own : Number.NaN;
+      const reply = { ...meant, askedAt: startedAt, begun };
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
       if (!paid) this.#seeFree(call, reply);
       else if (reply.is !== "ok") this.#balance = undefined;
@@ -747,7 +772,7 @@ export class DialectClient implements ServiceClient {
     } finally {
       if (paid) {
         this.#flying--;
-        this.#payer?.pays(now(), startedAt);
+        this.#payer?.pays(this.#chargedUntil(), startedAt);
       }
     }
   }
