@@ -52,8 +52,6 @@ export class Attempts {
   resizedBefore = 0;
   #lowered = false;
   #lowering = 0;
-  /** Pages that wait for their turn, or for their next try: nothing of them is under way. */
-  pausing = 0;
 
   constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
@@ -79,10 +77,9 @@ export class Attempts {
       let reply: PageReply;
       let turnAt = now();
       try {
-        await this.#takeTurn();
+        await this.#takeTurn(flown);
         turnAt = now();
         if (!(await this.#mayGoOut(flown))) return;
-        await this.#parts.flight.unbarred();
         reply = await source.call(target, position, { idempotencyKey: key });
         // Under its key the same page costs nothing, and may come whole: what comes then is kept.
         if (reply.isCut && !wasCut && this.#parts.budget.isPromised(flown.unit)) {
@@ -110,19 +107,23 @@ export class Attempts {
     const { budget, flight, reading, settlement } = this.#parts;
     const { unit } = flown;
     const { books } = this.#options.run.state;
-    if (books.isUnderWay(unit.attempt)) return true;
-
-    const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
-    // A promise is believed of one lost reply.
-    const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
-    if (!isRoomy() || isTried) await reading.take(isTried ? "promise" : "room", flown);
-    if (isRoomy()) {
+    if (!books.isUnderWay(unit.attempt)) {
+      const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
+      // A promise is believed of one lost reply.
+      const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
+      if (!isRoomy() || isTried) await reading.take(isTried ? "promise" : "room", flown);
+      if (!isRoomy()) {
+        flight.shelve(unit);
+        flight.remove(unit);
+        return false;
+      }
       await settlement.sendAgain(unit, budget.isPromised(unit));
-      return true;
     }
 
-    flight.shelve(unit);
-    flight.remove(unit);
+    await flight.unbarred();
+    // What barred the way may have shown that all is dearer.
+    if (budget.fits(ZERO)) return true;
+    await this.abandon(flown);
     return false;
   }
 
@@ -143,6 +144,7 @@ export class Attempts {
     else if (error instanceof ServiceError) {
       // Whether a 402 was one of the balance, the balance tells; what it says it took it took.
       const { creditsUsed = ZERO, status } = error;
+      if (creditsUsed > flown.hold) this.#parts.flight.mark(flown, { bars: true });
       if (status !== 402 || creditsUsed > 0n) await settlement.refusal(flown, error);
       await this.#stopIfCharged(flown, error);
       const isAgain = await this.#refused(flown, error);
@@ -153,7 +155,7 @@ export class Attempts {
     if (wait === undefined) throw error;
 
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
-    const isAgain = await this.#pause(wait.ms, wait.reason, why);
+    const isAgain = await this.#pause(flown, wait.ms, wait.reason, why);
     if (!isAgain) await this.abandon(flown);
     return isAgain;
   }
@@ -162,11 +164,12 @@ export class Attempts {
    * One refusal behind pages may be a bad minute; two are a wall, or a cursor that is gone. What
    * lies behind an end that is known is not asked for again.
    */
-  async #asksOnceMore({ unit: { intent } }: Flown, { detail, status }: ServiceError) {
+  async #asksOnceMore(flown: Flown, { detail, status }: ServiceError) {
+    const { intent } = flown.unit;
     const behind = this.#refusedBehind;
     if (behind.has(intent.n) || this.#parts.remaining.isPastEnd(intent)) return false;
     behind.add(intent.n);
-    return this.#pause(ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
+    return this.#pause(flown, ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
   }
 
   /**
@@ -217,29 +220,30 @@ export class Attempts {
     else await settlement.giveUp(unit, flight.stopped ? "not sent" : "no longer fits");
   }
 
-  async #takeTurn(): Promise<void> {
+  async #takeTurn(flown: Flown): Promise<void> {
     const { pacer, maxWaitMs } = this.#options;
     const waitMs = pacer.take();
     // What is too long is left to the service: it may know better, and its refusal says until when.
     if (waitMs <= 0 || waitMs > maxWaitMs) return;
-    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit")))
+    if (!(await this.#pause(flown, waitMs, "rate_limit", "the rate limit")))
       throw this.#parts.flight.failure;
   }
 
   /** @returns false where the run was stopped meanwhile */
-  async #pause(ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
+  async #pause(flown: Flown, ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
     const { now, sleep, onWait } = this.#options;
+    const { flight } = this.#parts;
     onWait({ reason, until: now() + ms, why });
-    this.pausing++;
+    flight.turn(flown, "paused");
 
     try {
-      await sleep(ms, this.#parts.flight.halt);
-      return !this.#parts.flight.stopped;
+      await sleep(ms, flight.halt);
+      return !flight.stopped;
     } catch (error) {
-      if (this.#parts.flight.stopped) return false;
+      if (flight.stopped) return false;
       throw error;
     } finally {
-      this.pausing--;
+      flight.turn(flown, "flying");
       onWait(undefined);
     }
   }

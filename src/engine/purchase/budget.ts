@@ -106,13 +106,12 @@ export class Budget {
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   covered(): number | undefined {
     if (this.balance === undefined) return undefined;
-    const held = this.#flight.held("ready", "flying", "doubt");
-    return this.affordable(credits(this.balance - held));
+    return this.affordable(credits(this.balance - this.#flight.held(true)));
   }
 
   covers({ hold }: { readonly hold: Credits }): boolean {
     if (this.balance === undefined || hold === 0n) return true;
-    return hold + this.#flight.held("flying", "doubt") <= this.balance;
+    return hold + this.#flight.held(false) <= this.balance;
   }
 
   /** A charge that the balance as it was told does not show yet. */

@@ -72,8 +72,12 @@ export class BalanceReading implements FreeBalance {
     this.#isMute = options.balance === undefined;
   }
 
-  beside(balance: Credits, used: Credits = ZERO): ReturnType<FreeBalance["beside"]> {
-    return spentBeside(this.#options.run, balance, { used });
+  beside(
+    balance: Credits,
+    askedAt: number,
+    used: Credits = ZERO,
+  ): ReturnType<FreeBalance["beside"]> {
+    return spentBeside(this.#options.run, balance, { used, until: askedAt });
   }
 
   /**
@@ -88,13 +92,13 @@ export class BalanceReading implements FreeBalance {
     if (!isNeeded() || this.#isMute) return !isNeeded();
     if (flown !== undefined) flight.turn(flown, "doubt");
 
-    const turn = this.#turn.then(async () => {
-      while (flight.count("flying", "keeping") > 0) await flight.change();
+    const read = async (): Promise<boolean> => {
       // What is not there yet would be taken for what is free.
       const isProof =
         need === "price" || (need === "funds" && flown && !budget.isPromised(flown.unit));
       return !isNeeded() || (await this.#account(isProof === true, before));
-    });
+    };
+    const turn = this.#turn.then(() => flight.quiet(read));
     this.#turn = turn.catch(() => undefined);
     try {
       const isKnown = await turn;
@@ -121,7 +125,7 @@ export class BalanceReading implements FreeBalance {
       t: "quiet",
       balance,
       rested: rested || undefined,
-      ...(await this.beside(balance)),
+      ...(await this.beside(balance, askedAt)),
       askedAt,
       at: now(),
     });
