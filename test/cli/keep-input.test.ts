@@ -107,7 +107,7 @@ describe("a table with companies beside it", () => {
       ["found", ""],
       ["found", ""],
       ["not found", "the service does not know it"],
-      ["no company", '"n/a" names no company'],
+      ["no company", '"n/a" is no address or name'],
       ["no company", '"call them first" is no domain, profile address or slug'],
       ["no company", `"info@${domainOf(0)}" is no domain, profile address or slug`],
       ["ambiguous", `names 2 companies: ${domainOf(0)}, ${domainOf(1)}`],
@@ -391,7 +391,7 @@ test.each<[string, string, string[], string]>([
     "no row that names one",
     'Website\n""\nn/a\n',
     ["crm.csv"],
-    'no row of crm.csv names a company by Website: "n/a" names no company',
+    'no row of crm.csv names a company by Website: "n/a" is no address or name',
   ],
   [
     "another column that names them",

@@ -163,9 +163,10 @@ test("a bus that says nothing is named, and a signal ends the wait at once", asy
   // Both kinds of command: one that ends at once, one that settles first.
   const search = ["search", "--country", "Germany", "--limit", "1", "-o", "people.csv", "--yes"];
   for (const argv of [["account"], ["count", "--country", "Germany"], search]) {
-    const outcome = await signalled(argv, "SIGTERM", 1_000);
+    const outcome = await signalled(argv, "SIGTERM");
     expect(outcome, argv[0]).toMatchObject({ code: 130, stdout: "" });
-    expect(outcome.elapsedMs, argv[0]).toBeLessThan(2_900);
+    // By itself it gives the bus 3 s.
+    expect(outcome.elapsedMs, argv[0]).toBeLessThan(2_500);
   }
 });
 

@@ -75,13 +75,8 @@ export interface Ring {
       readonly program?: string;
     },
   ): Promise<Outcome>;
-  /** The built headcount, told to end by a signal after some milliseconds. */
-  signalled(
-    argv: readonly string[],
-    signal: NodeJS.Signals,
-    afterMs: number,
-    env?: NodeJS.ProcessEnv,
-  ): Promise<Outcome>;
+  /** The built headcount, told to end by a signal once a silent bus hears of it: so long it took to, from then on. */
+  signalled(argv: readonly string[], signal: NodeJS.Signals): Promise<Outcome>;
   /** Operations of the keychain itself, one after the other: what each answered, or the code of its error. */
   operate(...operations: readonly (readonly [string, ...string[]])[]): Promise<readonly unknown[]>;
   /** Ends what was started. */
@@ -123,10 +118,14 @@ export async function openRing(kind: Kind): Promise<Ring> {
   // One KeePassXC runs for each folder of temporary files: not that of whoever runs the tests.
   const own = () => ({ ...env, TMPDIR: home, QT_QPA_PLATFORM: "offscreen" });
   let pid: number | undefined;
+  let heard = (): void => undefined;
   try {
     if (kind === "silent bus") {
       const path = join(home, "run", "silent");
-      const held = createServer((socket) => socket.on("error", () => undefined));
+      const held = createServer((socket) => {
+        socket.on("error", () => undefined);
+        heard();
+      });
       await new Promise<void>((done) => held.listen(path, done));
       closers.push(() => held.close());
       env.DBUS_SESSION_BUS_ADDRESS = `unix:path=${path}`;
@@ -194,10 +193,16 @@ export async function openRing(kind: Kind): Promise<Ring> {
     },
     run: (argv, { program = join(ROOT, "bin/headcount.js"), stdin = "", ...options } = {}) =>
       node([program, ...argv], { ...env, ...options.env }, stdin),
-    signalled: (argv, signal, afterMs, more) =>
-      node([join(ROOT, "bin/headcount.js"), ...argv], { ...env, ...more }, "", (child) =>
-        setTimeout(() => child.kill(signal), afterMs),
-      ),
+    async signalled(argv, signal) {
+      let heardAt = Infinity;
+      const outcome = await node([join(ROOT, "bin/headcount.js"), ...argv], env, "", (child) => {
+        heard = () => {
+          heardAt = Math.min(heardAt, performance.now());
+          child.kill(signal);
+        };
+      });
+      return { ...outcome, elapsedMs: performance.now() - heardAt };
+    },
     async operate(...operations) {
       const outcome = await node(
         ["--input-type=module", "-e", OPERATE, JSON.stringify(operations)],

@@ -400,7 +400,7 @@ describe("faults", () => {
     });
 
     it("refuses once, within its patience, what a server does not answer, and goes on with it afterwards", async () => {
-      const store = await open({ schema: schema(), patienceMs: 1_000 });
+      const store = await open({ schema: schema(), patienceMs: 2_000 });
       await fund(store, 100);
       const id = await held(store, c(10));
       const timed = async (work: () => Promise<unknown>): Promise<number> => {
@@ -416,9 +416,9 @@ describe("faults", () => {
           ...Array.from({ length: 12 }, () => timed(() => store.hold(holdRequest(c(1))))),
         ];
         // One deadline over connecting, asking and every attempt; whoever waited behind another is refused with it.
-        for (const ms of await Promise.all(together)) expect(ms).toBeLessThan(1_900);
+        for (const ms of await Promise.all(together)) expect(ms).toBeLessThan(3_900);
         // It was away a moment ago: nobody waits for it from the beginning again.
-        expect(await timed(() => store.balance(ACCOUNT, "live"))).toBeLessThan(900);
+        expect(await timed(() => store.balance(ACCOUNT, "live"))).toBeLessThan(1_900);
       } finally {
         cluster.resume();
       }

@@ -200,7 +200,6 @@ export class Books {
   #start: (Reading & { readonly since: number }) | undefined;
   /** What is left of earlier falls, and attempts of the open epoch may explain. */
   #surplus = ZERO;
-  #beside = ZERO;
   #own = ZERO;
   /** What our other runs may have spent of the fall before, of which not all is explained. */
   #theirs = ZERO;
@@ -593,12 +592,11 @@ export class Books {
       for (const one of this.#open.filter(isFlying))
         this.#end(one, { t: "lost", n: one.sent.n, at });
     }
-    // Both are of all the time since the epoch began, however often it was read.
+    // What is own and beside is of all the time since the epoch began, however often it was read.
     this.#own = credits(this.#theirs + own);
-    this.#beside = beside;
 
     const start = this.#start;
-    const gone = credits((start?.balance ?? balance) - balance - this.#beside);
+    const gone = credits((start?.balance ?? balance) - balance - beside);
     // Between two processes of a run others may spend what they like: it is none of its story.
     const most = credits(toldBy(this.#open) + this.#slack(this.#open));
     const fall = begins ? minCredits(gone, most) : gone;
@@ -755,8 +753,6 @@ export class Books {
     for (const one of kept) if (isFlying(one)) one.sentAt = this.#moment + 1;
     this.#start = { ...told, since: this.#moment };
     this.#surplus = ZERO;
-    this.#beside = ZERO;
-    this.#own = ZERO;
     this.#theirs = ZERO;
   }
 

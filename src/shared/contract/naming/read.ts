@@ -166,7 +166,7 @@ export const noName = (text: string, is: string): NoName => ({
   why: `"${echo(text.trim())}" is ${is}`,
   is,
 });
-const isNothing = (text: string): NoName => ({ why: `"${echo(text.trim())}" names no company` });
+const isNothing = (text: string): NoName => noName(text, "no address or name");
 const NO_FORM = "no domain, profile address or slug";
 
 /**

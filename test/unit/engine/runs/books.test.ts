@@ -550,6 +550,34 @@ describe("what a run asks of its books", () => {
     const later = booksOf(own(70, 10), sent(1), told(1, 20), own(30, 5));
     expect(sumsOf(later)).toEqual({ told: 20, doubt: 0, others: 20 + 15 });
     expect(later.epochs.map(({ others }) => Number(others) / 1_000_000)).toEqual([20, 15, 0]);
+
+    // What they may have spent before a top-up explains nothing behind it.
+    const part = [sent(1), lost(1), sent(3), sent(2), told(3, 20), lost(2), own(40, 10)];
+    const risen = booksOf(...part, quiet(200), sent(4), told(4, 20), quiet(150));
+    expect(sumsOf(risen).others).toBe(30);
+  });
+
+  test("what others took teaches no price of an answer without rows where nobody is unsure", () => {
+    expect(booksOf(sent(1), told(1, 20), quiet(70)).floor).toBe(of(0));
+  });
+
+  test("whoever never went out was beside nobody: who was alone tells its price", () => {
+    const unsent: Fact = { t: "unsent", n: 3 };
+    expect(booksOf(sent(3), unsent, sent(1), told(1, 5), quiet(60)).price).toBe(of(2));
+  });
+
+  test("a stored reply is of the lost one whose doubt it fills to the credit", () => {
+    const early = [sent(1, "p"), lost(1), sent(9), told(9, 20), quiet(60)];
+    const again = [sent(2, "p"), lost(2), sent(3, "p"), told(3, 20, true)];
+    const books = booksOf(...early, ...again, sent(4), told(4, 20), quiet(40));
+    expect(sumsOf(books)).toEqual({ told: 60, doubt: 0, others: 0 });
+  });
+
+  test("what a stored reply leaves of a fall before a top-up is for nobody behind it", () => {
+    const part = [sent(1, "p"), lost(1), sent(3), sent(2), told(3, 20), lost(2), quiet(60)];
+    const half: Fact = { t: "told", n: 5, rows: 10, used: of(10), stored: true };
+    const books = booksOf(...part, quiet(200), sent(5, "p"), half, sent(6), lost(6));
+    expect(sumsOf(books)).toEqual({ told: 30, doubt: 20 + 20, others: 10 });
   });
 
   test.each([
@@ -957,10 +985,16 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
     expect(since(quiet(100), at(sent(1), 50), at(told(1, 20), 89), quiet(100))).toEqual([0, 20]);
     expect(since(at(sent(1), 50), at(told(1, 20), 89))).toEqual([0, 20]);
     expect(since(at(sent(1), 50), at(told(1, 20), 90))).toEqual([0, 20]);
+    // What ended in the moment of the question may not be in its answer.
+    expect(since(at(sent(1), 50), at(told(1, 20), 90), quiet(80))).toEqual([0, 20]);
+    expect(since(at(sent(1), 50), at(told(1, 20), 89), quiet(80))).toEqual([0, 0]);
     expect(since(at(sent(1), 100), at(told(1, 20), 101))).toEqual([20, 20]);
     expect(since(at(sent(1), 100), at(lost(1), 101))).toEqual([0, 20]);
     expect(since(at(sent(1), 50))).toEqual([0, 20]);
     expect(since(at(sent(1), 100), { t: "unsent", n: 1, at: 101 })).toEqual([0, 0]);
+    const settled = booksOf(at(sent(1), 100), at(told(1, 20), 101));
+    expect(settled.spentSince(look, 101).settled).toBe(of(20));
+    expect(settled.spentSince(look, 100).settled).toBe(of(0));
   });
 
   test("what leaves the balance beside a told charge teaches no price where the hold explains it", () => {
