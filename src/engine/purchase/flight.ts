@@ -36,11 +36,7 @@ export interface FreeBalance {
     ) => Promise<void>,
   ): Promise<boolean>;
   /** @param askedAt when it was: what others spent since may not be in it */
-  beside(
-    balance: Credits,
-    askedAt: number,
-    used?: Credits,
-  ): Promise<Pick<Quiet, "beside" | "own">>;
+  beside(balance: Credits, askedAt: number, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
 }
 
 /** Those of settled ones are counted in the run. */
@@ -113,7 +109,10 @@ export class Flight {
 
   /** Resolves once neither a reply nor a reading bars the way. @throws what stopped the run */
   async unbarred(): Promise<void> {
-    while (!this.stopped && (this.#isRead || this.#all.some(({ bars, phase }) => bars && phase !== "doubt")))
+    while (
+      !this.stopped &&
+      (this.#isRead || this.#all.some(({ bars, phase }) => bars && phase !== "doubt"))
+    )
       await this.change();
     if (this.stopped) throw this.failure;
   }

@@ -73,7 +73,9 @@ class SlowDisk extends Disk {
   }
 
   override async append(file: FileHandle, parts: readonly Buffer[], what: string): Promise<void> {
-    for (const record of Buffer.concat([...parts]).toString().split("\n"))
+    for (const record of Buffer.concat([...parts])
+      .toString()
+      .split("\n"))
       if (record.startsWith('{"t":')) await this.#writes?.(record);
     await super.append(file, parts, what);
   }
@@ -191,7 +193,10 @@ async function opened(habits: Habits) {
   });
   return {
     /** Buys to the end, whatever that is. */
-    buy: () => buyer().buy().catch((error: unknown) => error),
+    buy: () =>
+      buyer()
+        .buy()
+        .catch((error: unknown) => error),
     calls: service.calls,
     charged: () => start - service.left - service.others,
     spend: (amount: number, others = amount) => {
@@ -227,6 +232,7 @@ test("of pages that are asked for again no two take the same room", async () => 
   });
   await buy();
   expect(charged()).toBeLessThanOrEqual(70);
+  expect(run.state.books.facts.filter(({ t }) => t === "unsent")).toEqual([]);
   expect(creditsToNumber(run.state.books.atMost)).toBeGreaterThanOrEqual(charged());
 });
 
