@@ -114,6 +114,8 @@ interface How {
 
 /** What came, and what was under way beside it. */
 interface Answer extends VendorReply {
+  readonly charged: Credits | undefined;
+  readonly balance: Credits | undefined;
   /** When it was asked for: epoch milliseconds. */
   readonly askedAt: number;
   /** Paid calls that had gone out by then; not a number where others were under way meanwhile. */
@@ -132,7 +134,7 @@ export class DialectClient implements ServiceClient {
   #balance: Credits | undefined;
   /** When that reply was asked for, and how many paid calls had gone out by it. */
   #seenAt = 0;
-  #toldAt = Number.NaN;
+  #toldAt = 0;
   /** Paid calls that are under way, and all that went out. */
   #flying = 0;
   #begun = 0;
@@ -183,8 +185,7 @@ export class DialectClient implements ServiceClient {
     const isGood = reply === undefined || reply.is === "ok" || (call === key && reply.is !== "key");
     if (call !== undefined && reply !== undefined && !isGood) throw this.#failure(reply, call);
 
-    const told = account === undefined || reply === undefined ? undefined : reply.told;
-    const balance = told && amountAt(account?.reply?.balance, told);
+    const balance = account === undefined ? undefined : reply?.balance;
     const result = { ...termsOf(this.#file), balance: balance && formatCredits(balance) };
     const view = accountView(result, this.#meta(reply, undefined, balance));
     const priceRead = paidCall(this.#file).price?.read;
@@ -201,15 +202,14 @@ export class DialectClient implements ServiceClient {
     const { call, rows } = counting;
     await this.#requireHeeded(Object.keys(filters), counting, signal);
     const reply = await this.#ask(call, expressions, rows, signal);
-    const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
-    const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
-    if (reply.is === "none") return { ...view, count: 0 };
+    if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, call);
 
-    const count = totalIn(reply, call);
-    if (reply.is !== "ok") throw this.#failure(reply, call);
-    if (count !== undefined) return { ...view, count };
     const place = call.reply?.total ?? "total";
-    throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
+    const count = reply.is === "none" ? 0 : totalIn(reply, call);
+    if (count === undefined)
+      throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
+    const meta = this.#meta(reply, reply.charged);
+    return { count, cached: undefined, asOf: undefined, unmatched: null, meta };
   }
 
   /**
@@ -541,7 +541,7 @@ export class DialectClient implements ServiceClient {
       ids: [...new Set(ids)],
       next: ids.length === 0 ? null : further,
       total: totalIn(reply, search),
-      meta: this.#meta(reply, amountAt(places.charged, reply.told)),
+      meta: this.#meta(reply, reply.charged),
     };
   }
 
@@ -583,12 +583,13 @@ export class DialectClient implements ServiceClient {
       Rows & { readonly filters: Filters },
   ): Promise<PageReply> {
     const { rows, asked = rows.length, items = [], spans, filters, stop, ...facts } = page;
-    const balance = amountAt(call.reply?.balance, reply.told);
+    const { balance } = reply;
     const declared = declaredPrice(call, asked);
-    const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(reply, balance);
-    const inBalance = told ?? (await this.#inBalance(reply, declared, balance));
+    const told = reply.charged ?? this.#fellBy(reply);
+    const isUntold = told === undefined && balance === undefined;
+    const inBalance = isUntold ? await this.#inBalance(reply, declared) : told;
     const charged = inBalance ?? declared;
-    this.#see(reply, balance);
+    this.#see(reply);
 
     const stray = strayIn(this.#file, filters, rows, items);
     if (stray !== undefined) this.#tell([stray.field], false);
@@ -607,7 +608,7 @@ export class DialectClient implements ServiceClient {
     };
   }
 
-  #see({ askedAt, begun }: Answer, balance: Credits | undefined): void {
+  #see({ askedAt, balance, begun }: Answer): void {
     if (balance === undefined) return;
     this.#balance = balance;
     this.#seenAt = askedAt;
@@ -616,12 +617,10 @@ export class DialectClient implements ServiceClient {
 
   /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
   #seeFree(call: VendorCall, reply: Answer): void {
-    const { told } = reply;
-    const balance = amountAt(call.reply?.balance, told);
     // Who has no price in the file only tells: a balance may have fallen for others.
-    const fell = call.price === undefined ? ZERO : this.#fellBy(reply, balance, 0);
-    const charged = amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
-    this.#see(reply, balance);
+    const fell = call.price === undefined ? ZERO : this.#fellBy(reply, 0);
+    const charged = reply.charged ?? fell ?? ZERO;
+    this.#see(reply);
     if (charged <= 0n) return;
     this.#onCharged?.(charged);
     throw dear(this.#file, charged, ZERO, "sells nobody");
@@ -633,7 +632,8 @@ export class DialectClient implements ServiceClient {
   }
 
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(reply: Answer, balance: Credits | undefined, calls = 1): Credits | undefined {
+  #fellBy(reply: Answer, calls = 1): Credits | undefined {
+    const { balance } = reply;
     const isAlone = this.#isAlone(reply, calls);
     if (balance === undefined || this.#balance === undefined || !isAlone) return undefined;
     // Of what others of this machine took nobody can say which of them did.
@@ -646,24 +646,19 @@ export class DialectClient implements ServiceClient {
    * Where no reply tells a charge the balance is asked for after the first: one that fell by as
    * much or more tells it. One that fell by less may be late, and proves nothing.
    */
-  async #inBalance(
-    reply: Answer,
-    declared: Credits,
-    inReply: Credits | undefined,
-  ): Promise<Credits | undefined> {
+  async #inBalance(reply: Answer, declared: Credits): Promise<Credits | undefined> {
     const { account } = this.#file.calls;
     const [before, since] = [this.#balance, this.#seenAt];
-    const isAlone = inReply === undefined && this.#isAlone(reply) && declared > 0n;
+    const isAlone = this.#isAlone(reply) && declared > 0n;
     if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
 
     this.#isSeen = true;
     // The page is paid, and kept, whatever comes of the question.
     const told = await this.#send(account, {}, { paid: false }).catch(() => undefined);
-    const balance = told && amountAt(account.reply?.balance, told.told);
     // Pages that went out while it was asked are in the answer too.
-    if (balance === undefined || told?.begun !== reply.begun || this.#isShared(since))
-      return undefined;
-    const fell = before - balance;
+    const isOwn = told?.begun === reply.begun && !this.#isShared(since);
+    if (told?.balance === undefined || !isOwn) return undefined;
+    const fell = before - told.balance;
     return fell < declared ? undefined : (fell as Credits);
   }
 
@@ -740,10 +735,11 @@ export class DialectClient implements ServiceClient {
 
     if (this.#pace?.pacer.isDeclared) await requestTurn(this.#pace, signal);
     const startedAt = now();
-    const said = { method: call.method, path: call.path, requestId: undefined };
     const tell = (outcome: number | string, used?: Credits): void =>
       log?.({
-        ...said,
+        method: call.method,
+        path: call.path,
+        requestId: undefined,
         outcome,
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
@@ -758,8 +754,10 @@ export class DialectClient implements ServiceClient {
     try {
       const meant = meantBy(this.#file, await this.#calls.send(request));
       const begun = isAlone && this.#begun === own ? own : Number.NaN;
-      const reply = { ...meant, askedAt: startedAt, begun };
-      tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
+      const charged = amountAt(call.reply?.charged, meant.told);
+      const balance = amountAt(call.reply?.balance, meant.told);
+      const reply = { ...meant, charged, balance, askedAt: startedAt, begun };
+      tell(reply.raw.status, reply.charged);
       if (!paid) this.#seeFree(call, reply);
       else if (reply.is !== "ok") this.#balance = undefined;
       return reply;

@@ -51,16 +51,11 @@ export class Attempts {
   /** Pages that were planned before this one were so before a size was refused. */
   resizedBefore = 0;
   #lowered = false;
-  #lowering = 0;
 
   constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
     this.#parts = parts;
     this.turns = new PageTurns(options, parts.flight);
-  }
-
-  get isLowering(): boolean {
-    return this.#lowering > 0;
   }
 
   /**
@@ -350,25 +345,12 @@ export class Attempts {
    * progress. Or for the cap of the key: with smaller pages, as far down as there are any.
    */
   async #lowerToBalance(flown: Flown, error: ServiceError): Promise<void> {
-    this.#lowering++;
-
-    const isSecond = this.#lowered;
-    try {
-      await this.#lower(flown, error, isSecond);
-    } catch (failure) {
-      // Before another page goes out.
-      this.#parts.flight.stop(failure);
-      throw failure;
-    } finally {
-      this.#lowering--;
-      this.#parts.flight.signal();
-    }
-  }
-
-  async #lower(flown: Flown, error: ServiceError, isSecond: boolean): Promise<void> {
     const { flight, budget, remaining, reading, settlement } = this.#parts;
     const { unit } = flown;
     const size = unit.intent.perPage;
+    const isSecond = this.#lowered;
+    // Until it is known what the next page may be none goes out.
+    flight.turn(flown, "doubt");
     // Without an account the error's own balance is all there is.
     let free = error.creditsRemaining;
 
@@ -378,8 +360,8 @@ export class Attempts {
       if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
     });
     if (!isTold) await settlement.refusal(flown, error);
-    await settlement.giveUp(unit, "not enough credits for the hold");
-    if (flight.stopped || this.#lowered !== isSecond) return;
+    const why = "not enough credits for the hold";
+    if (flight.stopped || this.#lowered !== isSecond) return settlement.giveUp(unit, why);
 
     this.#lowered = true;
     const rows = free === undefined ? 0 : budget.affordable(free);
@@ -396,6 +378,7 @@ export class Attempts {
         ? `the balance covers ${grouped(rows)} more; going on with smaller pages`
         : `refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`,
     );
+    await settlement.giveUp(unit, why);
   }
 }
 

@@ -379,7 +379,7 @@ export class Buyer {
     if (this.#isInDoubt) return false;
     const isFree = this.#settlement.hasLooked && !flight.hasLost;
     const allowed = isFree ? concurrency : 1 - flight.count("keeping");
-    if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
+    if (flight.count("doubt") > 0 || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
     if (this.#buffer.length + flight.count("paused", "flying", "keeping") < concurrency + 3)
       return true;

@@ -35,8 +35,8 @@ export interface FreeBalance {
       account: Record<"balance", Credits> & { held?: Credits | undefined },
     ) => Promise<void>,
   ): Promise<boolean>;
-  /** @param askedAt when it was: what others spent since may not be in it */
-  beside(balance: Credits, askedAt: number, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
+  /** @param until when it was asked for: what others spent since may not be in it */
+  beside(balance: Credits, until: number, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
 }
 
 /** Those of settled ones are counted in the run. */
@@ -118,7 +118,7 @@ export class Flight {
   }
 
   /** Once nothing is under way: until the balance that is read then is a fact no call goes out. */
-  async quiet<T>(read: () => Promise<T>): Promise<T> {
+  async quiet(read: () => Promise<boolean>): Promise<boolean> {
     while (this.count("flying", "keeping") > 0) await this.change();
     this.#isRead = true;
     try {

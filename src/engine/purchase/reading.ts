@@ -61,7 +61,7 @@ export class BalanceReading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #turn: Promise<unknown> = Promise.resolve();
-  #toldOf: Credits = ZERO;
+  #toldOf: Credits;
   /** An account that tells no balance is not asked for it. */
   #isMute: boolean;
 
@@ -72,12 +72,8 @@ export class BalanceReading implements FreeBalance {
     this.#isMute = options.balance === undefined;
   }
 
-  beside(
-    balance: Credits,
-    askedAt: number,
-    used: Credits = ZERO,
-  ): ReturnType<FreeBalance["beside"]> {
-    return spentBeside(this.#options.run, balance, { used, until: askedAt });
+  beside(...[balance, until, used]: Parameters<FreeBalance["beside"]>) {
+    return spentBeside(this.#options.run, balance, { used, until });
   }
 
   /**
@@ -90,13 +86,14 @@ export class BalanceReading implements FreeBalance {
     const { budget, flight } = this.#parts;
     const isNeeded = (): boolean => NEEDS[need](this.#options.run.state.books);
     if (!isNeeded() || this.#isMute) return !isNeeded();
+    const phase = flown?.phase ?? "flying";
     if (flown !== undefined) flight.turn(flown, "doubt");
 
     const read = async (): Promise<boolean> => {
       // What is not there yet would be taken for what is free.
-      const isProof =
-        need === "price" || (need === "funds" && flown && !budget.isPromised(flown.unit));
-      return !isNeeded() || (await this.#account(isProof === true, before));
+      const isPromised = flown === undefined || budget.isPromised(flown.unit);
+      const isProof = need === "price" || (need === "funds" && !isPromised);
+      return !isNeeded() || (await this.#account(isProof, before));
     };
     const turn = this.#turn.then(() => flight.quiet(read));
     this.#turn = turn.catch(() => undefined);
@@ -105,7 +102,7 @@ export class BalanceReading implements FreeBalance {
       if (isKnown && flown !== undefined) flight.mark(flown, { alone: true });
       return isKnown;
     } finally {
-      if (flown !== undefined) flight.turn(flown, "flying");
+      if (flown !== undefined) flight.turn(flown, phase);
     }
   }
 
