@@ -2,7 +2,9 @@ import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Person } from "../shared/contract/records.ts";
 import { NOBODY_SUPPRESSED, Suppression } from "../shared/contract/suppression.ts";
+import { jsonIn } from "../shared/contract/text.ts";
 import { ifMissing, replaceFile } from "../shared/folder.ts";
 import { readSuppressionList } from "../shared/suppression-list.ts";
 import { InputError } from "../shared/tables/input-file.ts";
@@ -12,6 +14,12 @@ export interface PeopleFolders {
   readonly dataset: string;
   readonly testDataset: string;
 }
+
+/** Whether a record is left out. */
+export const isHidden = (
+  { company_domain: domain, id, network_url: address }: Person,
+  list: Suppression,
+): boolean => list.hides({ id, address, domain });
 
 /** Beside the versions of a dataset. Every build leaves out who is on the list there. */
 export const suppressionDir = (datasetDir: string): string => join(datasetDir, "suppression");
@@ -60,11 +68,9 @@ export async function noteLeftOut(
 
 export async function readLeftOut(datasetDir: string) {
   const text = await readFile(leftOutFile(datasetDir), "utf8").catch(ifMissing(undefined));
-  try {
-    const said = JSON.parse(text ?? "") as LeftOut;
-    if (leftOutText(said) === text) return { version: said.version, marks: new Set(said.marks) };
-  } catch {}
-  return undefined;
+  const said = jsonIn(text ?? "") as LeftOut | null | undefined;
+  if (said == null || leftOutText(said) !== text) return undefined;
+  return { version: said.version, marks: new Set(said.marks) };
 }
 
 export async function checkLeftOut(datasetDir: string): Promise<string[]> {

@@ -250,7 +250,8 @@ describe("headcount forget", () => {
               expect([0, 2]).toContain(code);
               if (code === 0 && stdout.startsWith("{")) await check(stdout);
             } else if (step.kind === "refresh") {
-              await ok(me, ["refresh", "list.ndjson", "--yes"]);
+              // Of a run that was removed nobody knows the filters: they are given.
+              await ok(me, ["refresh", "list.ndjson", "--department", "Sales", "--yes"]);
             } else if (step.kind === "rebuild") await ok(me, ["owned", "rebuild"]);
             else if (step.kind === "prune") {
               await ok(me, ["runs", "prune", "0h", "--yes"]);

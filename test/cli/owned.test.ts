@@ -102,7 +102,8 @@ describe("headcount owned", () => {
     const me = user(service.url, service.key);
     writeFileSync(
       me.file("old.csv"),
-      "id,network_url,name,connections,title\np-old,,Ada,500,'=CEO\n,https://x.example/in/bo,Bo,,\n",
+      "id,network_url,name,connections,title\np-old,,Ada,500,'=CEO\n,https://x.example/in/bo,Bo,,\n" +
+        "Total,,,500,\n",
     );
     utimesSync(me.file("old.csv"), new Date("2025-01-31"), new Date("2025-01-31"));
     for (let time = 0; time < 2; time++) {

@@ -392,10 +392,19 @@ describe("the output", () => {
       await u.ends(
         2,
         asTyped`search --department Sales --limit 3 --yes -o p.csv`,
-        "p.csv is no regular file\nhint: name a file; rows alone go to stdout, without -o",
+        "p.csv is no regular file\nhint: name a file; without -o rows go to stdout, and > or | leads them on",
       );
     },
   );
+
+  test("stdout by its name is what it is without -o", async () => {
+    const u = user(service.url, service.key);
+    const search = asTyped`search --department Sales --limit 3 --yes`;
+    const plain = await u.ends(0, search);
+    expect(plain.stdout.split("\n")).toHaveLength(4);
+    for (const name of ["-", "/dev/stdout"])
+      expect((await u.ends(0, [...search, "-o", name])).stdout).toBe(plain.stdout);
+  });
 
   test("a symbolic link of one's own is followed, and stays a link", async () => {
     const u = someone();

@@ -460,6 +460,13 @@ test.each<[string, string | Buffer, number | string]>([
     "Name,Company Domain\nAda,a.example\n",
     "no column that tells",
   ],
+  ["a CRM's own numbers", "Record ID,Name\n101,Ada\n", "no column that tells people: Record ID"],
+  [
+    "a CRM's own numbers beside profiles",
+    "Record ID,LinkedIn URL\n101,network.example/in/ada\n102,\nTotal,2\n",
+    1,
+  ],
+  ["a line of totals", "id,name,hits\np_0000000001,Ada,3\nTotal,,3\n", 1],
   ["a page", "<!doctype html><p>network.example/in/ada", "is an HTML page"],
 ])("suppress import takes %s for whom it names", async (_, file, expected) => {
   const u = user("http://127.0.0.1:1", "key");

@@ -158,8 +158,12 @@ describe.each(VENDORS)("%s", (name, each) => {
       const [head, ...lines] = readFileSync(join(dir, "g.csv"), "utf8").trimEnd().split("\n");
       expect([head, lines.sort()]).toEqual(["id", german.sort()]);
 
-      const again = await run("search -c v --country Germany --ids g.csv");
-      expect(again.code, again.stderr).toBe(2);
+      const calls = vendor.book.calls.length;
+      for (const to of ["g.csv", ". --overwrite", "no/g.csv"]) {
+        const again = await run(`search -c v --country Germany --ids ${to}`);
+        expect(again.code, again.stderr).toBe(2);
+      }
+      expect(vendor.book.calls.length).toBe(calls);
       const [first = "", ...others] = german;
       writeFileSync(join(dir, "few.csv"), ["id", first, ...others.slice(0, 5)].join("\n"));
       const read = "read -c v few.csv --yes";

@@ -73,6 +73,7 @@ describe("forget", () => {
           /^\p{L}+$/u.test(part) && rows.filter((row) => row.name.includes(part)).length === 1,
       ) && bare(name) !== name;
     const who = rows.find(once) as Row;
+    await ok(me, ["runs", "export", "last", "-o", "all.csv"]);
     const before = await runsOf(me);
 
     for (const [word, ...command] of [
@@ -81,6 +82,8 @@ describe("forget", () => {
       [`Dr. ${who.name}, MBA`, "suppress", "add"],
       [who.last_name, "forget", "--yes"],
       [who.first_name, "suppress", "add"],
+      // As whoever objects says it: at another network, and the slug is in every file.
+      [who.network_url.replace(/^[^/]+/, "linkedin.com"), "forget", "--yes"],
     ] as const) {
       const { code, stderr } = await me.run([...command, word]);
       expect([word, code, stderr]).toEqual([

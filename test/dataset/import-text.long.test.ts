@@ -180,6 +180,22 @@ describe("nothing vanishes and nothing is joined", () => {
     ]);
   });
 
+  test("a line of totals, and prose behind a blank line, is nobody; who is called so is", async () => {
+    const people = "p1;Ada Lovelace;CEO;Acme\n;Total;Chef;Acme\n;Eve Smith;;\n";
+    const sums = ["Subtotal;;3;", "Gesamtsumme:;;3;12,5 €"];
+    const prose = "Exported by Ada on 2026-11-30;;;";
+    await write(
+      "people.csv",
+      `id;name;title;company name\n${people}${sums.join("\n")}\n;;;\n${prose}\n`,
+    );
+    expect((await load({})).people).toMatchObject({ rows: 6, taken: 3, refused: 3 });
+    expect((await rejects()).map(({ line, detail }) => [line, detail])).toEqual([
+      [5, "a line of totals"],
+      [6, "a line of totals"],
+      [8, "no row but prose"],
+    ]);
+  });
+
   test("a list of one column may hold commas", async () => {
     await write("people.csv", "Name\nLovelace, Ada\nHopper, Grace\nPlato\n");
     expect((await load({})).people).toMatchObject({ rows: 3, taken: 3 });

@@ -6,6 +6,7 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { FILE_MODE } from "../../engine/runs/disk.ts";
 import { isLocked } from "../../engine/runs/lock.ts";
 import type { Context } from "../../shared/context.ts";
+import { jsonIn } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Of } from "../../shared/schema/build.ts";
@@ -112,14 +113,10 @@ async function readTail(path: string): Promise<readonly RunOutcome[]> {
 }
 
 function outcomeOf(line: string): RunOutcome[] {
-  try {
-    const value = JSON.parse(line) as Partial<RunOutcome>;
-    return typeof value.status === "string" && typeof value.started === "string"
-      ? [value as RunOutcome]
-      : [];
-  } catch {
-    return [];
-  }
+  const value = jsonIn(line) as Partial<RunOutcome> | undefined;
+  return typeof value?.status === "string" && typeof value.started === "string"
+    ? [value as RunOutcome]
+    : [];
 }
 
 export const aheadText = ({ started }: RunOutcome): string =>

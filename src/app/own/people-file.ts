@@ -2,17 +2,18 @@ import { NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
+import { asideOf } from "../../shared/tables/dialect.ts";
 import { type InputTable, unguarded } from "../../shared/tables/table.ts";
 
 export const MAX_BYTES = 1 << 29;
 
 /** The rows of a table as records. @throws CliError exit 2 that names the line */
 export function recordsIn({ columns, rows }: InputTable, file: string): JsonRecord[] {
-  const records = rows.map(({ line, cells, object }): JsonRecord => {
-    if (object !== undefined) return exactly(object.text, `${file}, line ${line}`);
-    return Object.fromEntries(
-      columns.map((name, place) => [name, fieldOf(name, cells[place] ?? "")]),
-    );
+  const records = rows.flatMap(({ line, cells, object }): readonly JsonRecord[] => {
+    if (object !== undefined) return [exactly(object.text, `${file}, line ${line}`)];
+    if (asideOf(cells) !== undefined) return [];
+    const fields = columns.map((name, place) => [name, fieldOf(name, cells[place] ?? "")]);
+    return [Object.fromEntries(fields)];
   });
 
   for (const [index, record] of records.entries()) {

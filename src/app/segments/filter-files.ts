@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../shared/context.ts";
 import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
-import { echo, isObject } from "../../shared/contract/text.ts";
+import { echo, isObject, jsonIn } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readBytes, readInput } from "../../shared/input.ts";
 
@@ -53,11 +53,7 @@ export async function listedValues(
 /** A line may be a text of JSON, as jq prints it without -r, or a quoted cell of CSV. */
 function unquoted(line: string): string {
   if (!/^"(?:[^"\\]|""|\\.)*"$/.test(line)) return line;
-  try {
-    return String(JSON.parse(line)).trim();
-  } catch {
-    return line.slice(1, -1).replaceAll('""', '"').trim();
-  }
+  return String(jsonIn(line) ?? line.slice(1, -1).replaceAll('""', '"')).trim();
 }
 
 async function linesOf(context: Context, flag: string, file: string): Promise<readonly string[]> {

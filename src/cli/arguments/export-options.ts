@@ -122,6 +122,8 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
     )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
+const STDOUT = /^(?:-|\/dev\/stdout)$/;
+
 /**
  * How the flags want rows written. `fields` are split and not yet checked.
  * @throws CliError exit 2
@@ -130,7 +132,7 @@ export function readView(
   { cwd, stdout, stderr }: Context,
   { csv, fields, format, json, output: to, quiet }: ViewFlags,
 ) {
-  const output = to === undefined || to === "-" ? undefined : resolveOutput(to, cwd);
+  const output = to === undefined || STDOUT.test(to) ? undefined : resolveOutput(to, cwd);
   const implied = json === true && output === undefined ? "json" : undefined;
   const choice = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
   const isUnsaid = output === undefined && choice.format === undefined && quiet !== true;

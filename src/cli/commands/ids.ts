@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { MAX_CALLS } from "../../app/own/bounds.ts";
 import { idsOf } from "../../app/own/ids.ts";
+import { placeOf } from "../../engine/output/paths.ts";
 import { requireFree } from "../../engine/purchase/places.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
@@ -52,7 +53,7 @@ export async function findIds(
   if (segment === undefined || others.length + except.length > 0)
     throw usageError(say`${option("ids")} takes one segment`, "one after the other");
 
-  const output = path === "-" ? undefined : resolve(context.cwd, path);
+  const output = await placeOf(path === "-" ? undefined : resolve(context.cwd, path));
   if (output !== undefined) await requireFree({ overwrite: flags.overwrite === true, output });
   await withSession(context, flags, async (session) => {
     const { maxCalls = MAX_CALLS } = flags;

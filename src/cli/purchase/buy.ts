@@ -26,7 +26,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
 
   if (purchase.order.output === undefined && flags.dryRun !== true && isClosed(context.stdout)) {
     throw usageError(
-      "stdout is closed, and the rows go there; nothing was spent",
+      "stdout leads nowhere, and the rows go there; nothing was spent",
       "-o FILE keeps them",
       "no_stdout",
     );

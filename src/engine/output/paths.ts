@@ -79,7 +79,7 @@ export function requireFile(path: string, stats = statSync(path, { throwIfNoEntr
 const notAFile = (path: string): CliError =>
   usageError(
     `${path} is no regular file`,
-    "name a file; rows alone go to stdout, without -o",
+    "name a file; without -o rows go to stdout, and > or | leads them on",
     "not_a_file",
   );
 

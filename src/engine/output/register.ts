@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { jsonIn } from "../../shared/contract/text.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { type Disk, remove } from "../runs/disk.ts";
@@ -32,7 +33,7 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
     join(folder, `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`);
 
   const at = async (path: string): Promise<RegisterEntry | undefined> =>
-    entryIn(await readFile(fileOf(path), "utf8").catch(() => ""))[0];
+    entryIn(await readFile(fileOf(path), "utf8").catch(() => ""));
 
   async function enter(writing: Writing): Promise<void> {
     const before = await at(writing.path);
@@ -50,7 +51,7 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
       names.map((name) => readFile(join(folder, name), "utf8").catch(() => "")),
     );
     return texts
-      .flatMap(entryIn)
+      .flatMap((text) => entryIn(text) ?? [])
       .sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.path < b.path ? -1 : 1));
   }
 
@@ -83,10 +84,4 @@ const isSame = (a: Writing, b: Writing): boolean =>
 
 export const REGISTER = "register";
 
-function entryIn(text: string): RegisterEntry[] {
-  try {
-    return [JSON.parse(text) as RegisterEntry];
-  } catch {
-    return [];
-  }
-}
+const entryIn = (text: string) => jsonIn(text) as RegisterEntry | undefined;

@@ -354,8 +354,8 @@ export class Attempts {
     // Without an account the error's own balance is all there is.
     let free = error.creditsRemaining;
 
-    const isTold = await reading.take("funds", flown, async ({ balance, held = ZERO }) => {
-      free = credits(balance - held);
+    const isTold = await reading.take("funds", flown, async (left) => {
+      free = left;
       // A balance that does not cover the hold bears it out: others spent what is gone.
       if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
     });

@@ -13,7 +13,7 @@ import { counted } from "../../shared/contract/text.ts";
 import { CliError, type Sentence, say, theirs } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight, Flown } from "./flight.ts";
 
 export interface BudgetOptions {
   readonly now: () => number;
@@ -109,7 +109,7 @@ export class Budget {
     return this.affordable(credits(this.balance - this.#flight.held(true)));
   }
 
-  covers({ hold }: { readonly hold: Credits }): boolean {
+  covers({ hold }: Flown): boolean {
     if (this.balance === undefined || hold === 0n) return true;
     return hold + this.#flight.held(false) <= this.balance;
   }

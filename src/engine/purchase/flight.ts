@@ -31,9 +31,7 @@ export interface FreeBalance {
   take(
     need: "room" | "promise" | "funds",
     flown: Flown,
-    before?: (
-      account: Record<"balance", Credits> & { held?: Credits | undefined },
-    ) => Promise<void>,
+    before?: (free: Credits) => Promise<void>,
   ): Promise<boolean>;
   /** @param until when it was asked for: what others spent since may not be in it */
   beside(balance: Credits, until: number, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;

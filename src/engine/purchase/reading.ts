@@ -51,8 +51,6 @@ const NEEDS = {
   end: (books: Books): boolean => !books.isRead || NEEDS.room(books),
 };
 
-type Before = Parameters<FreeBalance["take"]>[2];
-
 /**
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
@@ -79,10 +77,14 @@ export class BalanceReading implements FreeBalance {
   /**
    * Reads it where that is needed for something, and told.
    * @param flown is in doubt itself, and goes on after it
-   * @param before is called with what the account tells, before that is a fact
+   * @param before is called with what is left beside what the service holds, before it is a fact
    * @returns whether it is known; false: the account does not tell it now
    */
-  async take(need: keyof typeof NEEDS, flown?: Flown, before?: Before): Promise<boolean> {
+  async take(
+    need: keyof typeof NEEDS,
+    flown?: Flown,
+    before?: (free: Credits) => Promise<void>,
+  ): Promise<boolean> {
     const { budget, flight } = this.#parts;
     const isNeeded = (): boolean => NEEDS[need](this.#options.run.state.books);
     if (!isNeeded() || this.#isMute) return !isNeeded();
@@ -106,17 +108,16 @@ export class BalanceReading implements FreeBalance {
     }
   }
 
-  async #account(isProof: boolean, before?: Before): Promise<boolean> {
+  async #account(isProof: boolean, before?: (free: Credits) => Promise<void>): Promise<boolean> {
     const { run, now } = this.#options;
     const rested = (isProof || run.state.books.wantsRest) && (await this.#rest());
 
     const askedAt = now();
     const account = await this.#told();
-    if (account === undefined) return false;
-    const { balance } = account;
-    this.#isMute = balance === undefined;
+    const { balance, held = ZERO } = account ?? {};
+    this.#isMute ||= account !== undefined && balance === undefined;
     if (balance === undefined) return false;
-    await before?.({ ...account, balance });
+    await before?.(credits(balance - held));
 
     await run.append({
       t: "quiet",

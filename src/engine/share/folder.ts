@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { jsonIn } from "../../shared/contract/text.ts";
 import { failed, usageError } from "../../shared/errors.ts";
 import { FOLDER_MODE, ifMissing } from "../../shared/folder.ts";
 import { type Disk, errorCode, remove } from "../runs/disk.ts";
@@ -53,21 +54,13 @@ export async function readFolderHead(path: string): Promise<FolderHead | undefin
     );
   }
 
-  const head = headOf(await readFile(join(path, HEAD), "utf8"));
+  const head = jsonIn(await readFile(join(path, HEAD), "utf8")) as FolderHead | undefined;
   if (head?.format === FORMAT) return head;
   throw usageError(
     `${join(path, HEAD)} was written by another version of headcount, or is not whole yet`,
     "nothing was changed; update headcount, or wait until the file is there whole",
     "other_format",
   );
-}
-
-function headOf(text: string): FolderHead | undefined {
-  try {
-    return JSON.parse(text) as FolderHead;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

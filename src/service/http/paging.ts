@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { RecordPage } from "../../dataset/engine.ts";
 import { listOf } from "../../shared/contract/envelope.ts";
+import { jsonIn } from "../../shared/contract/text.ts";
 import { idOf } from "../people/ids.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 
@@ -38,16 +39,12 @@ export function readCursor(text: string): Cursor | undefined {
   const [, body = "", sum] = match ?? [];
   if (match === null || digest(body).slice(0, 8) !== sum) return undefined;
 
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(body, "base64url").toString("utf8"));
-    if (!Array.isArray(parts)) return undefined;
-    const [version, segment, offset] = parts as unknown[];
-    if (typeof version !== "string" || typeof segment !== "string") return undefined;
-    if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) return undefined;
-    return { version, segment, offset };
-  } catch {
-    return undefined;
-  }
+  const parts = jsonIn(Buffer.from(body, "base64url").toString("utf8"));
+  if (!Array.isArray(parts)) return undefined;
+  const [version, segment, offset] = parts as unknown[];
+  if (typeof version !== "string" || typeof segment !== "string") return undefined;
+  if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) return undefined;
+  return { version, segment, offset };
 }
 
 export function boughtPage(

@@ -139,3 +139,12 @@ export const whenGiven = <Value, Result>(
 export const LINK_NAME = "1 to 32 of a-z, 0-9 and -, as in ada-growth";
 export const isLinkName = (value: unknown): value is string =>
   typeof value === "string" && /^[a-z0-9][a-z0-9-]{0,31}$/.test(value);
+
+/** What a text is in JSON; undefined where it is none. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -272,7 +272,9 @@ function grown<Kind extends Int32Array | Uint8Array>(from: Kind, to: Kind): Kind
   return to;
 }
 
-export function cellText({ data, starts, ends, forms }: CsvScanner, index: number): string {
-  const text = data.toString("utf8", starts[index], ends[index]);
-  return forms[index] === CELL.doubled ? text.replaceAll('""', '"') : text;
-}
+/** The cells of the record, as text. */
+export const cellTexts = ({ cells, data, starts, ends, forms }: CsvScanner): string[] =>
+  Array.from({ length: cells }, (_, index) => {
+    const text = data.toString("utf8", starts[index], ends[index]);
+    return forms[index] === CELL.doubled ? text.replaceAll('""', '"') : text;
+  });

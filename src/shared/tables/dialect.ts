@@ -1,4 +1,5 @@
-import { CsvScanner, cellText } from "./csv-scanner.ts";
+import { isOfTotals } from "../contract/naming/words.ts";
+import { CsvScanner, cellTexts } from "./csv-scanner.ts";
 
 /** How a CSV file is read. Quotes are `"`, doubled inside; there are no comments. */
 export interface CsvDialect {
@@ -85,11 +86,7 @@ function csvRecords(piece: Buffer, delimiter: string): string[][] {
   const scanner = new CsvScanner(delimiter);
 
   const take = (): boolean => {
-    if (scanner.problem === undefined) {
-      records.push(
-        Array.from({ length: scanner.cells }, (_, index) => cellText(scanner, index).trim()),
-      );
-    }
+    if (scanner.problem === undefined) records.push(cellTexts(scanner).map((cell) => cell.trim()));
     return records.length < LOOKED_AT;
   };
 
@@ -141,6 +138,18 @@ export function headerAt(
 
 /** What stands above or below a list rather than in it. */
 export const isProse = (text: string): boolean => /\s|:$/.test(text.trim());
+
+/**
+ * What a row is that stands in a table and tells of nobody; undefined for any other.
+ * @param isApart whether a blank line is before it
+ */
+export function asideOf(cells: readonly string[], isApart = false): string | undefined {
+  const filled = cells.filter((cell) => cell.trim() !== "");
+  if (isOfTotals(filled)) return "a line of totals";
+  return isApart && filled.length === 1 && isProse(filled[0] ?? "")
+    ? "no row but prose"
+    : undefined;
+}
 
 function linesBefore(body: Buffer, delimiter: string, records: number): number {
   const scanner = new CsvScanner(delimiter);

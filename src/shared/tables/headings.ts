@@ -18,26 +18,7 @@ export const plainName = (column: string): string =>
  * Columns that a company is looked up by, in plain form, best first. `company` may hold names, so
  * it is only asked where a table has none of the others.
  */
-const COMPANY_COLUMNS = [
-  "company_network_url",
-  "company_linkedin_url",
-  "linkedin_company_url",
-  "linkedin_company_page",
-  "domain",
-  "company_domain",
-  "company_domain_name",
-  "primary_domain",
-  "email_domain",
-  "website",
-  "company_website",
-  "account_website",
-  "organization_website",
-  "website_url",
-  "company_website_url",
-  "homepage",
-  "company_url",
-  "url",
-];
+const COMPANY_COLUMNS = OTHER_NAMES["companies that are sought"] ?? [];
 
 /** Columns that tell people, in plain form, best first. */
 const PERSON_COLUMNS = {
@@ -55,14 +36,7 @@ const OTHERS =
   "phone, connected_on, linkedin";
 
 const KNOWN = new Set(
-  [
-    COMPANY_COLUMNS,
-    PEOPLE,
-    PERSON_FIELDS,
-    COMPANY_FIELDS,
-    Object.values(OTHER_NAMES),
-    OTHERS.split(", "),
-  ]
+  [PEOPLE, PERSON_FIELDS, COMPANY_FIELDS, Object.values(OTHER_NAMES), OTHERS.split(", ")]
     .flat(2)
     .map(squeezed),
 );

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { writeFile } from "node:fs/promises";
-import { isFormula } from "../contract/text.ts";
+import { isFormula, isObject, jsonIn } from "../contract/text.ts";
 import {
   lookAt,
   type ReadingOptions,
@@ -8,8 +8,8 @@ import {
   utf8Of,
   withoutByteOrderMark,
 } from "./bytes.ts";
-import { CELL, CsvScanner, LONGEST } from "./csv-scanner.ts";
-import { afterLines, type CsvDialect, dialectOf } from "./dialect.ts";
+import { CELL, CsvScanner, cellTexts, LONGEST } from "./csv-scanner.ts";
+import { afterLines, asideOf, type CsvDialect, dialectOf } from "./dialect.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 
 const PART = 32 << 20;
@@ -52,7 +52,8 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
   const columns = new Map<string, number>();
   const lines = look.pieces.flatMap((piece) => piece.toString().split("\n"));
   for (const line of lines) {
-    for (const [place, key] of Object.keys(objectIn(line) ?? {}).entries()) {
+    const value = jsonIn(line);
+    for (const [place, key] of Object.keys(isObject(value) ? value : {}).entries()) {
       columns.set(key, Math.min(place, columns.get(key) ?? place));
     }
   }
@@ -62,16 +63,6 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
   }
 
   throw new InputError(`${file.name} has no JSON object in its first lines`);
-}
-
-function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -114,6 +105,10 @@ async function* inChunks(
   yield { bytes: Buffer.concat(parts), last: true };
 }
 
+/** Whether a row may tell of nobody: rows are many, and each is looked at in no time. */
+const mayBeAside = (record: Buffer): boolean =>
+  record.length < 100 && !/[a-z]/i.test(record.toString("latin1", record.length - 1));
+
 function csvReader(
   { delimiter, header, skippedLines }: CsvDialect,
   places: readonly number[],
@@ -125,9 +120,12 @@ function csvReader(
   let first: Buffer | undefined;
   let judged: Buffer | undefined;
   let isValid = false;
+  let next = 0;
   const take = (): boolean => {
     const { data, start, end } = scanner;
     const record = data.subarray(start, end);
+    const isApart = scanner.line > next;
+    next = scanner.line + scanner.lines;
 
     if (first === undefined) {
       first = Buffer.from(record);
@@ -135,6 +133,8 @@ function csvReader(
     }
 
     if (withoutByteOrderMark(record).equals(first)) scanner.problem ??= "the header again";
+    if (header.length > 1 && mayBeAside(record))
+      scanner.problem ??= asideOf(cellTexts(scanner), isApart);
 
     // Where all of what the scanner has is UTF-8 records need not be looked at one by one.
     if (judged !== data)

@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { counted, echo, isFormula, isObject } from "../contract/text.ts";
+import { counted, echo, isFormula, isObject, jsonIn } from "../contract/text.ts";
 import { type CodeOf, usageError } from "../errors.ts";
 import { optional } from "../packages.ts";
 import { elementLines, withoutByteOrderMark } from "./bytes.ts";
-import { CsvScanner, cellText } from "./csv-scanner.ts";
+import { CsvScanner, cellTexts } from "./csv-scanner.ts";
 import { type CsvDialect, dialectOf, headerAt, isProse, mostCommon } from "./dialect.ts";
 import { decoderOf, encodingJudge, markOf } from "./encoding.ts";
 import { isHeading } from "./headings.ts";
@@ -221,14 +221,6 @@ function ofObjects(name: string, text: string, notes: readonly string[]): InputT
   };
 }
 
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 interface Line {
   readonly line: number;
   /** How many it has. */
@@ -247,7 +239,7 @@ function recordsOf(name: string, bytes: Buffer, { delimiter, declaredLines }: Cs
   const isNone = /^[\s,;|]*$/;
   const scanner = new CsvScanner(delimiter);
   scanner.push(bytes, true, () => {
-    const { problem, line, lines, cells: count } = scanner;
+    const { problem, line, lines } = scanner;
     if (problem !== undefined) {
       throw usageError(
         `line ${line} of ${name}: ${problem}`,
@@ -256,8 +248,8 @@ function recordsOf(name: string, bytes: Buffer, { delimiter, declaredLines }: Cs
       );
     }
 
-    const cells = Array.from({ length: count }, (_, index) => cellText(scanner, index));
-    if (count > 1 || cells[0] === "" || !isNone.test(cells[0] ?? ""))
+    const cells = cellTexts(scanner);
+    if (cells.length > 1 || cells[0] === "" || !isNone.test(cells[0] ?? ""))
       records.push({ line, lines, cells });
     return true;
   });
@@ -270,7 +262,7 @@ function ofSheet(name: string, { rows, notes }: Sheet): InputTable {
   const records = rows.map(({ line, cells }) => ({
     line,
     lines: 1,
-    cells: [...cells, ...Array<string>(width - cells.length).fill("")],
+    cells: padded(cells, width),
   }));
   return assembled(name, records, { text: `sep=,\n${sheetText(rows)}`, notes });
 }

@@ -169,13 +169,18 @@ export async function learn(
   const called = normalForm(word);
   const isCalled = ({ names = [], email }: Identity): boolean =>
     names.includes(called) || (reading.is === "mail" && email === reading.value);
+  const last = lastPart(word);
+  let isUnsure = reading.is === "name";
 
   for (let pass = 0, fresh = true; fresh; pass++) {
     const hits: Sighting[] = [];
     for await (const sighting of sightings(everything, store)) {
       const { who, service } = sighting;
       if (person.is(who, service) || (pass === 0 && isCalled(who))) hits.push(sighting);
-      else person.addOther(who);
+      else {
+        person.addOther(who);
+        isUnsure ||= endsIn(last, who);
+      }
     }
 
     if (pass === 0) requireOne(word, hits);
@@ -183,7 +188,7 @@ export async function learn(
     for (const { who, service } of hits) fresh = person.add(who, service) || fresh;
   }
 
-  if (reading.is === "name" && !person.isKnown) throw await nobody(word, everything, store);
+  if (isUnsure && !person.isKnown) throw await nobody(word, everything, store);
   return person;
 }
 
@@ -239,11 +244,22 @@ async function almostCalled(
 ): Promise<string | undefined> {
   const near = new Set<string>();
   const asked = wordsOf(word);
+  const last = lastPart(word);
   for await (const { who } of sightings(everything, store))
-    if (isAlmostCalled(asked, who)) near.add(echo(who.address ?? who.id ?? ""));
+    if (isAlmostCalled(asked, who) || endsIn(last, who))
+      near.add(echo(who.address ?? who.id ?? ""));
   if (near.size === 0) return undefined;
   return `called almost so: ${someOf([...near])}; name whoever is meant by that`;
 }
+
+/** Of the address of a person: at another network, or at none, it may be the same one's. */
+function lastPart(word: string): string | undefined {
+  const reading = read(word);
+  return reading.is === "person" ? reading.value.replace(/.*\//, "/") : undefined;
+}
+
+const endsIn = (last: string | undefined, { address }: Identity): boolean =>
+  last !== undefined && `/${address}`.endsWith(last);
 
 /** Whether a name is somebody's but for accents, order, or words that only one of the two has. */
 function isAlmostCalled(asked: readonly string[], { names = [] }: Identity): boolean {

@@ -13,7 +13,8 @@ import {
 import { counted, echo, grouped, someOf } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
-import { columnsFor, personKind } from "../../../shared/tables/headings.ts";
+import { asideOf } from "../../../shared/tables/dialect.ts";
+import { columnsFor, personKind, squeezed } from "../../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions, Touches } from "../../options.ts";
 import { type ColumnOf, documentsOf, printList } from "../../terminal/list.ts";
@@ -197,14 +198,17 @@ const spoken = ({ kind, id, address, domain }: SuppressedName): string =>
 function namesIn(
   table: InputTable,
   file: string,
-  { options: { kind: said }, printer }: Opened,
+  { kept, options: { kind: said }, printer }: Opened,
 ): readonly SuppressedName[] {
   const { columns, headings, isList, rows } = table;
-  // Of a table of people the domain is the employer's, which is not whom they objected for.
-  const isDomains = (place: number): boolean => personKind(headings[place] ?? "") === "domain";
-  const places = isList
-    ? [0]
-    : columnsFor(table, "person").filter((place) => columns.length === 1 || !isDomains(place));
+  const isOther = (place: number): boolean => {
+    const name = squeezed(headings[place] ?? "");
+    // Of a table of people the domain is the employer's, which is not whom they objected for.
+    if (name === "domain") return columns.length > 1;
+    // What a CRM numbers its records by is known to a service of one's own at most.
+    return name === "recordid" && kept !== undefined && said === undefined;
+  };
+  const places = isList ? [0] : columnsFor(table, "person").filter((place) => !isOther(place));
   if (places.length === 0) {
     throw usageError(
       `${inputName(file)} has no column that tells people: ${columns.map(echo).join(", ")}`,
@@ -215,6 +219,7 @@ function namesIn(
 
   const silent: string[] = [];
   const names = rows.flatMap(({ line, cells }) => {
+    if (!isList && asideOf(cells) !== undefined) return [];
     const words = places.flatMap((place) => {
       const text = unguarded(cells[place] ?? "").trim();
       const kind = said ?? (isList ? undefined : personKind(headings[place] ?? ""));

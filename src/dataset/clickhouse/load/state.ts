@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { jsonIn } from "../../../shared/contract/text.ts";
 import { replaceFile } from "../../../shared/folder.ts";
 import type { ImportReport } from "../../build/import.ts";
 import type { LoadSizes } from "./pieces.ts";
@@ -15,13 +16,8 @@ export interface LoadState extends LoadSizes {
 }
 
 /** Undefined where there is none whose pieces are all there. */
-export async function readLoad(folder: string): Promise<LoadState | undefined> {
-  try {
-    return JSON.parse(await readFile(join(folder, NAME), "utf8")) as LoadState;
-  } catch {
-    return undefined;
-  }
-}
+export const readLoad = async (folder: string): Promise<LoadState | undefined> =>
+  jsonIn(await readFile(join(folder, NAME), "utf8").catch(() => "")) as LoadState | undefined;
 
 export function keepLoad(folder: string, state: LoadState): LoadState {
   replaceFile(join(folder, NAME), JSON.stringify(state));

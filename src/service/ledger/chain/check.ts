@@ -1,3 +1,4 @@
+import { jsonIn } from "../../../shared/contract/text.ts";
 import {
   type ChainEnd,
   type ChainEnds,
@@ -174,12 +175,8 @@ function* checkAudit(breaches: Breaches): Steps<void> {
 }
 
 export function statesOf(row: Row): readonly (readonly [string, unknown])[] {
-  try {
-    return Object.entries(JSON.parse(row.states as string) as Record<string, unknown>);
-  } catch {
-    // Its link has told already.
-    return [];
-  }
+  // Of what is damaged its link has told already.
+  return Object.entries(jsonIn(row.states as string) ?? {});
 }
 
 function* checkThings(states: Map<string, unknown>, breaches: Breaches): Steps<void> {

@@ -9,13 +9,13 @@ not available|not provided|not specified|not set|not known|not found|no website|
 no domain|no company|no url|no data|no info|nothing|no value
 tbd|tba|tbc|todo|pending|unassigned|other|others|various|multiple|misc|miscellaneous|test|dummy
 placeholder|private|confidential|stealth|stealth mode|stealth startup|true|false|yes|no|x|xx|xxx
-localhost|total|totals|grand total|subtotal|sum|unavailable
+localhost|unavailable
 self|self-employed|self employed|selfemployed|freelance|freelancer|freelancing|independent
 independent contractor|unemployed|retired|student|homemaker|looking for work
 seeking opportunities|between jobs|career break
 k.a|k.a.|k. a.|keine angabe|keine|keiner|kein|nicht vorhanden|nicht bekannt|unbekannt|entfällt
 ohne|leer|fehlt|selbständig|selbstständig|selbst|freiberuflich|freiberufler|freiberuflerin
-arbeitslos|arbeitssuchend|rentner|im ruhestand|summe|gesamt|gesamtsumme|folgt|offen|sonstige|#nv
+arbeitslos|arbeitssuchend|rentner|im ruhestand|folgt|offen|sonstige|#nv
 #bezug!|#wert!
 aucun|aucune|inconnu|inconnue|non renseigné|non renseignée|non communiqué|non disponible
 sans objet|s/o|néant|vide|indépendant|indépendante|auto-entrepreneur|autoentrepreneur
@@ -23,28 +23,30 @@ micro-entrepreneur|à définir|à compléter|retraité|retraitée|étudiant|étu
 autres
 ninguno|ninguna|nada|desconocido|desconocida|no aplica|no disponible|sin datos|sin empresa
 sin web|s/d|s.d.|n/d|n.d.|nd|autónomo|autónoma|por cuenta propia|por definir|pendiente|vacío
-jubilado|jubilada|estudiante|desempleado|desempleada|otro|otros|suma
+jubilado|jubilada|estudiante|desempleado|desempleada|otro|otros
 nessuno|nessuna|niente|sconosciuto|sconosciuta|non disponibile|non applicabile|non specificato
 nd|libero professionista|libera professionista|lavoratore autonomo|da definire|vuoto|altro|altri
-totale|disoccupato|pensionato|studente
+disoccupato|pensionato|studente
 nenhum|nenhuma|desconhecido|desconhecida|não aplicável|não se aplica|não disponível
 não informado|sem empresa|sem site|autônomo|autônoma|trabalhador independente|a definir|vazio
 outro|outros|aposentado|estudante|desempregado
 geen|onbekend|n.v.t|n.v.t.|nvt|niet van toepassing|niet beschikbaar|niet bekend|zzp|zzp'er
-zelfstandig|zelfstandige|leeg|nog te bepalen|anders|overig|gepensioneerd|werkloos|totaal
+zelfstandig|zelfstandige|leeg|nog te bepalen|anders|overig|gepensioneerd|werkloos
 ingen|inget|okänd|okänt|ukendt|ukjent|ej tillämpligt|saknas|egenföretagare|egen företagare
 selvstændig|selvstendig|selvstendig næringsdrivende|ei ole|tuntematon|yrittäjä|saknar
 ikke relevant|ikke tilgjengelig|tomt
 brak|brak danych|nie dotyczy|nieznany|nieznana|nieznane|nie podano|samozatrudniony
-samozatrudnienie|własna działalność|działalność gospodarcza|inne|suma|žádný|žádná|neznámý
+samozatrudnienie|własna działalność|działalność gospodarcza|inne|žádný|žádná|neznámý
 neuvedeno|osvč|není
 нет|нет данных|неизвестно|неизвестен|не указано|не указан|не применимо|неприменимо|н/д
-самозанятый|самозанятая|фрилансер|безработный|пенсионер|студент|прочее|другое|итого|всего|пусто
+самозанятый|самозанятая|фрилансер|безработный|пенсионер|студент|прочее|другое|пусто
 немає|невідомо
 yok|bilinmiyor|belirtilmemiş|belirtilmedi|geçerli değil|serbest|serbest meslek|serbest çalışan
-emekli|öğrenci|işsiz|diğer|toplam|boş
-なし|無し|無|不明|未定|未設定|未入力|該当なし|自営業|フリーランス|個人事業主|無職|その他|合計|没有|无|無い|未知|暂无|暫無|不详|不詳|未填写|不适用|不適用|自由职业
-自由職業|自雇|其他|总计|合计|空|없음|미정|미상|알 수 없음|해당 없음|해당없음|프리랜서|자영업|기타|합계
+emekli|öğrenci|işsiz|diğer|boş
+なし|無し|無|不明|未定|未設定|未入力|該当なし|自営業|フリーランス|個人事業主|無職|その他
+没有|无|無い|未知|暂无|暫無|不详|不詳|未填写|不适用|不適用|自由职业
+自由職業|自雇|其他|空|없음|미정|미상|알 수 없음
+해당 없음|해당없음|프리랜서|자영업|기타
 لا يوجد|غير معروف|غير محدد|غير متوفر|عمل حر|לא ידוע|אין|עצמאי|कोई नहीं|अज्ञात|लागू नहीं
 `;
 
@@ -54,10 +56,21 @@ const bare = (text: string): string =>
     .replace(/^[^\p{L}\p{N}#]+|[^\p{L}\p{M}\p{N}!?]+$/gu, "")
     .replace(/[\s_-]+/g, "");
 
-const NOTHING = new Set(FILLERS.split(/[|\n]/).map(bare));
+const wordsIn = (text: string): ReadonlySet<string> => new Set(text.split(/[|\n]/).map(bare));
+
+/** What stands before a sum of a column. */
+const TOTALS = wordsIn(`
+total|totals|grand total|subtotal|sum|summe|gesamt|gesamtsumme|zwischensumme|suma|totale|somma
+sous-total|total général|totaal|itogo|итого|всего|toplam|合計|小計|总计|合计|總計|합계
+`);
+const NOTHING = wordsIn(FILLERS);
 
 /** Whether a text stands where its writer had nothing to write: `N/A`, `--None--`, `(unknown)`. */
 export const isFiller = (text: string): boolean => {
   const word = bare(text);
-  return word === "" || NOTHING.has(word);
+  return word === "" || NOTHING.has(word) || TOTALS.has(word);
 };
+
+/** Whether a row is of sums: its first text is a word for that, and no other has a letter. */
+export const isOfTotals = ([first = "", ...others]: readonly string[]): boolean =>
+  TOTALS.has(bare(first)) && !others.some((text) => /\p{L}/u.test(text));

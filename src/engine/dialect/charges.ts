@@ -1,0 +1,173 @@
+// Tested by test/unit/engine/dialect/charges.test.ts.
+import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import type { VendorBody } from "../../shared/dialect/holes.ts";
+import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
+import type { Pacer } from "../client/pacing.ts";
+import { amountAt, declaredPrice } from "./meanings.ts";
+
+/** A call whose end nobody tells, as its process is gone, may be charged so long. */
+const CHARGED_MS = 300_000;
+
+/** One call, from its asking to its answer. */
+export interface CallSpan {
+  /** When it was asked for: epoch milliseconds. */
+  readonly at: number;
+  readonly isPaid: boolean;
+  /** Paid calls that had gone out by then; not a number where others were under way meanwhile. */
+  begun: number;
+}
+
+/** What a page cost by its file, and by its vendor; undefined: he told nothing that proves it. */
+export interface PageCost {
+  readonly declared: Credits;
+  readonly told: Credits | undefined;
+  readonly balance: Credits | undefined;
+}
+
+/**
+ * Who tells what a call charged: the reply itself, else a balance that fell while nothing else was
+ * under way, be it of this process or of another one of this machine.
+ */
+export class Charges {
+  readonly #now: () => number;
+  /** Where the balance alone tells a charge: knows who else of this machine is charged. */
+  readonly #payer: Pick<Pacer, "pays"> | undefined;
+  /** As the last reply told it; undefined where something was lost since. */
+  #balance: Credits | undefined;
+  /** When that reply was asked for, and how many paid calls had gone out by it. */
+  #seenAt = 0;
+  #toldAt = 0;
+  /** Paid calls that are under way, and all that went out. */
+  #flying = 0;
+  #begun = 0;
+  /** Whether a balance that only a call of its own tells was seen to fall by a price. */
+  #isSeen = false;
+
+  constructor(file: DialectFile, now: () => number, payer: Pick<Pacer, "pays"> | undefined) {
+    this.#now = now;
+    const { balance, charged } = paidCall(file).reply ?? {};
+    const isByBalance = (balance ?? file.calls.account) !== undefined && charged === undefined;
+    this.#payer = isByBalance ? payer : undefined;
+  }
+
+  /** A call goes out. */
+  begin(isPaid: boolean): CallSpan {
+    const at = this.#now();
+    const isAlone = this.#flying === 0;
+    if (isPaid) {
+      this.#flying++;
+      this.#begun++;
+      this.#payer?.pays(this.#chargedUntil(), at);
+    }
+    return { at, isPaid, begun: isAlone ? this.#begun : Number.NaN };
+  }
+
+  /** It is over, as soon as it is. */
+  end(turn: CallSpan): void {
+    if (turn.begun !== this.#begun) turn.begun = Number.NaN;
+    if (!turn.isPaid) return;
+    this.#flying--;
+    this.#payer?.pays(this.#chargedUntil(), turn.at);
+  }
+
+  /** What came of a paid call is not known: no fall of the balance is another's price. */
+  lose(): void {
+    this.#balance = undefined;
+  }
+
+  /** @returns what a call took that sells nobody */
+  ofFree(call: VendorCall, told: VendorBody, turn: CallSpan): Credits {
+    const balance = amountAt(call.reply?.balance, told);
+    // Who has no price in the file only tells: a balance may have fallen for others.
+    const fell = call.price === undefined ? ZERO : this.#fellBy(turn, balance, 0);
+    this.#see(turn, balance);
+    return amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
+  }
+
+  /**
+   * @param rows that were sold, or may have been
+   * @param askBalance asks for the balance by a call of its own; undefined: none tells it
+   */
+  async ofPage(
+    call: VendorCall,
+    told: VendorBody,
+    rows: number,
+    turn: CallSpan,
+    askBalance: (() => Promise<{ readonly turn: CallSpan }>) | undefined,
+  ): Promise<PageCost> {
+    const balance = amountAt(call.reply?.balance, told);
+    const declared = declaredPrice(call, rows);
+    const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(turn, balance);
+    const isAsked = inReply === undefined && balance === undefined && declared > 0n;
+    const inBalance =
+      isAsked && askBalance ? await this.#asked(turn, declared, askBalance) : undefined;
+    this.#see(turn, balance);
+    return { declared, told: inReply ?? inBalance, balance };
+  }
+
+  /**
+   * Before a page that finds nobody.
+   * @returns what is done when it did: what it cost all the same is in the next fall of the balance
+   */
+  passing(): (turn: CallSpan) => void {
+    const balance = this.#balance;
+    return (turn) => {
+      if (!this.#isAlone(turn)) return;
+      this.#balance = balance;
+      this.#toldAt = turn.begun;
+    };
+  }
+
+  #see({ at, begun }: CallSpan, balance: Credits | undefined): void {
+    if (balance === undefined) return;
+    this.#balance = balance;
+    this.#seenAt = at;
+    this.#toldAt = begun;
+  }
+
+  /** Whether so many paid calls went out since the balance was told, and nothing beside them. */
+  #isAlone({ begun }: CallSpan, calls = 1): boolean {
+    return begun === this.#toldAt + calls;
+  }
+
+  /** Whether calls of others of this machine may have been charged since then. */
+  #isShared(since: number): boolean {
+    return this.#payer?.pays(this.#chargedUntil(), since) === true;
+  }
+
+  /** Until when what is under way may be charged. */
+  #chargedUntil(): number {
+    return this.#now() + (this.#flying > 0 ? CHARGED_MS : 0);
+  }
+
+  /** By how much the balance fell since the last reply, with nothing else of ours under way. */
+  #fellBy(turn: CallSpan, balance: Credits | undefined, calls = 1): Credits | undefined {
+    if (balance === undefined || this.#balance === undefined || !this.#isAlone(turn, calls))
+      return undefined;
+    // Of what others of this machine took nobody can say which of them did.
+    if (this.#isShared(this.#seenAt)) return undefined;
+    const fell = this.#balance - balance;
+    return fell < 0n ? undefined : (fell as Credits);
+  }
+
+  /**
+   * Where no reply tells a charge the balance is asked for after the first: one that fell by as
+   * much or more tells it. One that fell by less may be late, and proves nothing.
+   */
+  async #asked(
+    turn: CallSpan,
+    declared: Credits,
+    ask: () => Promise<{ readonly turn: CallSpan }>,
+  ): Promise<Credits | undefined> {
+    const [before, since] = [this.#balance, this.#seenAt];
+    if (this.#isSeen || !this.#isAlone(turn) || before === undefined) return undefined;
+
+    this.#isSeen = true;
+    // The page is paid, and kept, whatever comes of the question.
+    const asked = await ask().catch(() => undefined);
+    // Pages that went out while it was asked are in the answer too.
+    const isShared = asked?.turn.begun !== turn.begun || this.#isShared(since);
+    const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
+    return fell < declared ? undefined : (fell as Credits);
+  }
+}

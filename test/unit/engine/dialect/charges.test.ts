@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+import { shippedVendor } from "../../../../src/app/vendors.ts";
+import { type CallSpan, Charges } from "../../../../src/engine/dialect/charges.ts";
+import { type Credits, parseCredits } from "../../../../src/shared/contract/money.ts";
+import type { VendorCall } from "../../../../src/shared/dialect/shape.ts";
+
+// Who tells what a page cost: each story is of one vendor, who sells rows at 2 credits.
+
+const { file } = await shippedVendor("coresignal");
+const SELLS: VendorCall = {
+  method: "POST",
+  path: "/",
+  reply: { charged: "charged", balance: "left" },
+  price: { per: "row", credits: "2" },
+};
+const ASKS: VendorCall = { method: "GET", path: "/", reply: { balance: "left" } };
+const told = (body: Readonly<Record<string, number>>) => ({ body, header: () => undefined });
+const credits = (text: string): Credits => parseCredits(text) as Credits;
+
+function desk(othersPay = false) {
+  const charges = new Charges(file, () => 0, { pays: () => othersPay });
+  /** A call that is over at once. */
+  const call = (isPaid: boolean): CallSpan => {
+    const turn = charges.begin(isPaid);
+    charges.end(turn);
+    return turn;
+  };
+  const free = (left: number) => {
+    const turn = call(false);
+    charges.ofFree(ASKS, told({ left }), turn);
+    return { turn };
+  };
+  const page = (
+    body: Readonly<Record<string, number>>,
+    ask?: () => Promise<{ readonly turn: CallSpan }>,
+  ) => charges.ofPage(SELLS, told(body), 3, call(true), ask);
+  return { call, charges, free, page };
+}
+
+test("what a reply says counts, whatever the balance does", async () => {
+  const { free, page } = desk();
+  free(100);
+  const cost = await page({ charged: 5, left: 80 });
+  expect(cost).toEqual({ declared: credits("6"), told: credits("5"), balance: credits("80") });
+});
+
+test("else a balance that fell while nothing else was under way", async () => {
+  const { charges, free, page } = desk();
+  expect((await page({ left: 94 })).told).toBeUndefined();
+  expect((await page({ left: 88 })).told).toBe(credits("6"));
+  free(80);
+  expect((await page({ left: 73 })).told).toBe(credits("7"));
+  // It was filled up.
+  expect((await page({ left: 500 })).told).toBeUndefined();
+
+  const other = charges.begin(true);
+  expect((await page({ left: 488 })).told).toBeUndefined();
+  charges.end(other);
+  expect((await page({ left: 470 })).told).toBeUndefined();
+  expect((await page({ left: 464 })).told).toBe(credits("6"));
+});
+
+test("what was lost, or others of this machine took, is in the fall of no balance", async () => {
+  const { call, charges, free, page } = desk();
+  free(100);
+  call(true);
+  charges.lose();
+  expect((await page({ left: 88 })).told).toBeUndefined();
+
+  const shared = desk(true);
+  shared.free(100);
+  expect((await shared.page({ left: 94 })).told).toBeUndefined();
+});
+
+test("a call of its own is asked once, and a fall that is too small proves nothing", async () => {
+  const asks: number[] = [];
+  const story = async (left: number) => {
+    const { free, page } = desk();
+    free(100);
+    const ask = async () => {
+      asks.push(left);
+      return free(left);
+    };
+    const first = await page({}, ask);
+    await page({}, ask);
+    return first.told;
+  };
+
+  expect(await story(94)).toBe(credits("6"));
+  expect(await story(90)).toBe(credits("10"));
+  expect(await story(99)).toBeUndefined();
+  expect(asks).toEqual([94, 90, 99]);
+});
+
+test("a page that went out while the balance was asked for is in the answer", async () => {
+  const { call, free, page } = desk();
+  free(100);
+  const cost = await page({}, async () => {
+    call(true);
+    return free(88);
+  });
+  expect(cost.told).toBeUndefined();
+});
+
+test("a page that finds nobody, for nothing, leaves the balance told; what it cost falls on the next", async () => {
+  const { call, charges, free, page } = desk();
+  free(100);
+  const pass = charges.passing();
+  pass(call(true));
+  expect((await page({ left: 93 })).told).toBe(credits("7"));
+});
+
+test("a free call that took credits says so; the fall of a balance is of a call that has a price", () => {
+  const { call, charges } = desk();
+  const none = [100, 90].map((left) => charges.ofFree(ASKS, told({ left }), call(false)));
+  expect(none).toEqual([0n, 0n]);
+  const counts: VendorCall = { ...ASKS, price: { per: "call", credits: "0" } };
+  expect(charges.ofFree(counts, told({ left: 89 }), call(false))).toBe(credits("1"));
+  expect(charges.ofFree(SELLS, told({ charged: 1 }), call(false))).toBe(credits("1"));
+});
