@@ -19,6 +19,28 @@ import {
 const ALL_FAIL = () => "500-charged" as const;
 const NOT_USED = ["balance", "nothing"] as const;
 
+const REFRESH = "refresh --country x -o o.csv --yes";
+
+const TWO = "employees a.example b.example --limit 4";
+const THREE = "enrich a.example b.example c.example";
+const STILL = "2 of 3 rows are paid for and kept";
+
+const REFUSED = [
+  [404, TWO, 0, 4, "1 not found: a.example"],
+  [404, THREE, 0, 2, "1 not found: b.example"],
+  [402, TWO, 0, 4, "going on with smaller pages"],
+  [402, THREE, 4, 2, "not enough credits (402)"],
+  ...([400, 413, 422] as const).flatMap(
+    (status) =>
+      [
+        [status, TWO, 5, 2, "no page there that is as small as what is left to buy"],
+        [status, THREE, 2, 2, STILL],
+      ] as const,
+  ),
+  [429, TWO, 0, 4, "Exported 2 profiles for 4 credits"],
+  [429, THREE, 0, 3, "Exported 1 of 3 companies for 3 credits"],
+] as const;
+
 /** Where a service answers all companies alike, two of the doors would not be told a refusal from a miss. */
 const refusals = [
   ...product([302, 400, 401, 402, 403, 409, 429, 451], EVERY_DOOR),
@@ -382,4 +404,33 @@ tryCases([
       ),
     ],
   },
+  {
+    name: "the same refresh finishes the run that an error which was charged ended",
+    habit: {
+      people: 24,
+      maxPerPage: 10,
+      tellsMaxPerPage: true,
+      faultCosts: 6,
+      mishap: at(2, "500-charged"),
+    },
+    steps: [
+      run(REFRESH, 8, { charged: 16, calls: 2, spent: { settled: 16, uncertain: 0 } }),
+      run(REFRESH, 0, {
+        says: ["10 rows are paid for and not bought again, 14 to buy for 14 credits"],
+        charged: 30,
+        calls: 4,
+        rows: 24,
+        mayDoubt: true,
+      }),
+      run("runs list --json", 0, { says: ['"status":"finished"'] }),
+    ],
+  },
+  // A refusal that is free, of the second call: what it means hangs on what was asked for.
+  ...REFUSED.map(
+    ([status, line, code, charged, says]): Case => ({
+      name: `what the answer ${status} means of ${line.split(" ")[0]}: ${says}`,
+      habit: { people: 2, mishap: at(2, `${status}-charged`) },
+      steps: [run(`${line} --yes -o o.csv`, code, { charged, says: [says] })],
+    }),
+  ),
 ]);

@@ -8,6 +8,15 @@ import { amountAt, declaredPrice } from "./meanings.ts";
 /** A call whose end nobody tells, as its process is gone, may be charged so long. */
 const CHARGED_MS = 300_000;
 
+/** One call, from its asking to its answer. */
+export interface CallSpan {
+  /** When it was asked for: epoch milliseconds. */
+  readonly at: number;
+  readonly isPaid: boolean;
+  /** Paid calls that had gone out by then; not a number where others were under way meanwhile. */
+  begun: number;
+}
+
 /** What a page cost by its file, and by its vendor; undefined: he told nothing that proves it. */
 export interface Charged {
   readonly declared: Credits;
@@ -25,18 +34,17 @@ export class Charges {
   readonly #payer: Pick<Pacer, "pays"> | undefined;
   /** As the last reply told it. */
   #balance: Credits | undefined;
+  /** When that reply was asked for, and how many paid calls had gone out by it. */
+  #seenAt = 0;
+  #toldAt = 0;
   /**
-   * Paid calls that are under way, all that went out, and how many had when it was told: of one
-   * that was lost the balance fell, too, and the page behind it is not alone.
+   * Paid calls that are under way, and all that went out: of one that was lost the balance fell,
+   * too, and the page behind it is not alone.
    */
   #flying = 0;
   #begun = 0;
-  #toldAt = 0;
   /** Whether a balance that only a call of its own tells was seen to fall by a price. */
   #isSeen = false;
-  /** When a call was last asked for, and when that one was which told the balance. */
-  #askedAt = 0;
-  #seenAt = 0;
 
   constructor(file: DialectFile, now: () => number, payer: Pick<Pacer, "pays"> | undefined) {
     this.#now = now;
@@ -45,27 +53,32 @@ export class Charges {
     this.#payer = isByBalance ? payer : undefined;
   }
 
-  /** A call goes out. @returns what is to be done when it is over */
-  begin(isPaid: boolean): () => void {
+  /** A call goes out. */
+  begin(isPaid: boolean): CallSpan {
     const at = this.#now();
-    this.#askedAt = at;
-    if (!isPaid) return () => {};
+    const isAlone = this.#flying === 0;
+    if (isPaid) {
+      this.#flying++;
+      this.#begun++;
+      this.#payer?.pays(this.#chargedUntil(), at);
+    }
+    return { at, isPaid, begun: isAlone ? this.#begun : Number.NaN };
+  }
 
-    this.#flying++;
-    this.#begun++;
-    this.#payer?.pays(at + CHARGED_MS, at);
-    return () => {
-      this.#flying--;
-      this.#payer?.pays(this.#now(), at);
-    };
+  /** It is over, as soon as it is. */
+  end(turn: CallSpan): void {
+    if (turn.begun !== this.#begun) turn.begun = Number.NaN;
+    if (!turn.isPaid) return;
+    this.#flying--;
+    this.#payer?.pays(this.#chargedUntil(), turn.at);
   }
 
   /** @returns what a call took that sells nobody */
-  ofFree(call: VendorCall, told: VendorBody): Credits {
+  ofFree(call: VendorCall, told: VendorBody, turn: CallSpan): Credits {
     const balance = amountAt(call.reply?.balance, told);
     // Who has no price in the file only tells: a balance may have fallen for others.
-    const fell = call.price === undefined ? ZERO : this.#fellBy(balance, 0);
-    this.#see(balance);
+    const fell = call.price === undefined ? ZERO : this.#fellBy(turn, balance, 0);
+    this.#see(turn, balance);
     return amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
   }
 
@@ -77,14 +90,16 @@ export class Charges {
     call: VendorCall,
     told: VendorBody,
     rows: number,
-    askBalance: (() => Promise<unknown>) | undefined,
+    turn: CallSpan,
+    askBalance: (() => Promise<{ readonly turn: CallSpan }>) | undefined,
   ): Promise<Charged> {
     const balance = amountAt(call.reply?.balance, told);
     const declared = declaredPrice(call, rows);
-    const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(balance);
+    const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(turn, balance);
     const isAsked = inReply === undefined && balance === undefined && declared > 0n;
-    const inBalance = isAsked && askBalance ? await this.#asked(declared, askBalance) : undefined;
-    this.#see(balance);
+    const inBalance =
+      isAsked && askBalance ? await this.#asked(turn, declared, askBalance) : undefined;
+    this.#see(turn, balance);
     return { declared, told: inReply ?? inBalance, balance };
   }
 
@@ -92,33 +107,43 @@ export class Charges {
    * Before a page that is to find nobody.
    * @returns what is done when it did: what it cost is in what the balance falls by next
    */
-  passing(): () => void {
-    const [balance, begun] = [this.#balance, this.#begun];
-    return () => {
-      if (this.#begun !== begun + 1) return;
+  passing(): (turn: CallSpan) => void {
+    const balance = this.#balance;
+    return (turn) => {
+      if (!this.#isAlone(turn)) return;
       this.#balance = balance;
-      this.#begun = begun;
+      this.#toldAt = turn.begun;
     };
   }
 
-  #see(balance: Credits | undefined): void {
+  #see({ at, begun }: CallSpan, balance: Credits | undefined): void {
     if (balance === undefined) return;
     this.#balance = balance;
-    this.#seenAt = this.#askedAt;
-    this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
+    this.#seenAt = at;
+    this.#toldAt = begun;
   }
 
-  /** Whether so many paid calls went out since the balance was told, and none is under way. */
-  #isAlone(calls = 1): boolean {
-    return this.#flying === 0 && this.#begun === this.#toldAt + calls;
+  /** Whether so many paid calls went out since the balance was told, and nothing beside them. */
+  #isAlone({ begun }: CallSpan, calls = 1): boolean {
+    return begun === this.#toldAt + calls;
+  }
+
+  /** Whether calls of others of this machine may have been charged since then. */
+  #isShared(since: number): boolean {
+    return this.#payer?.pays(this.#chargedUntil(), since) === true;
+  }
+
+  /** Until when what is under way may be charged. */
+  #chargedUntil(): number {
+    return this.#now() + (this.#flying > 0 ? CHARGED_MS : 0);
   }
 
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(balance: Credits | undefined, calls = 1): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || !this.#isAlone(calls))
+  #fellBy(turn: CallSpan, balance: Credits | undefined, calls = 1): Credits | undefined {
+    if (balance === undefined || this.#balance === undefined || !this.#isAlone(turn, calls))
       return undefined;
     // Of what others of this machine took nobody can say which of them did.
-    if (this.#payer?.pays(this.#now(), this.#seenAt)) return undefined;
+    if (this.#isShared(this.#seenAt)) return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);
   }
@@ -127,15 +152,19 @@ export class Charges {
    * Where no reply tells a charge the balance is asked for after the first: one that fell by as
    * much or more tells it. One that fell by less may be late, and proves nothing.
    */
-  async #asked(declared: Credits, ask: () => Promise<unknown>): Promise<Credits | undefined> {
-    const [before, since, begun] = [this.#balance, this.#seenAt, this.#begun];
-    if (this.#isSeen || !this.#isAlone() || before === undefined) return undefined;
+  async #asked(
+    turn: CallSpan,
+    declared: Credits,
+    ask: () => Promise<{ readonly turn: CallSpan }>,
+  ): Promise<Credits | undefined> {
+    const [before, since] = [this.#balance, this.#seenAt];
+    if (this.#isSeen || !this.#isAlone(turn) || before === undefined) return undefined;
 
     this.#isSeen = true;
     // The page is paid, and kept, whatever comes of the question.
-    await ask().catch(() => undefined);
+    const asked = await ask().catch(() => undefined);
     // Pages that went out while it was asked are in the answer too.
-    const isShared = this.#begun !== begun || this.#payer?.pays(this.#now(), since) === true;
+    const isShared = asked?.turn.begun !== turn.begun || this.#isShared(since);
     const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
     return fell < declared ? undefined : (fell as Credits);
   }

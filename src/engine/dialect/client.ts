@@ -20,7 +20,7 @@ import type {
   PaidCallOptions,
   ServiceClient,
 } from "../client/types.ts";
-import { Charges } from "./charges.ts";
+import { type CallSpan, Charges } from "./charges.ts";
 import { expressionsOf, nobodyBy } from "./expressions.ts";
 import {
   amountAt,
@@ -88,6 +88,8 @@ interface How {
   readonly signal?: AbortSignal | undefined;
 }
 
+type Answer = VendorReply & { readonly turn: CallSpan };
+
 /** What a file of a vendor makes of the calls of the contract. Throws as they do. */
 export class DialectClient implements ServiceClient {
   readonly baseUrl: string;
@@ -152,15 +154,14 @@ export class DialectClient implements ServiceClient {
     const { call, rows } = counting;
     await this.names.require(Object.keys(filters), counting, signal);
     const reply = await this.#ask(call, expressions, rows, signal);
-    const meta = metaOf(this.#options.now(), reply, amountAt(call.reply?.charged, reply.told));
-    const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
-    if (reply.is === "none") return { ...view, count: 0 };
+    if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, call);
 
-    const count = totalIn(reply, call);
-    if (reply.is !== "ok") throw this.#failure(reply, call);
-    if (count !== undefined) return { ...view, count };
     const place = call.reply?.total ?? "total";
-    throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
+    const count = reply.is === "none" ? 0 : totalIn(reply, call);
+    if (count === undefined)
+      throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
+    const meta = metaOf(this.#options.now(), reply, amountAt(call.reply?.charged, reply.told));
+    return { count, cached: undefined, asOf: undefined, unmatched: null, meta };
   }
 
   /** How many are found, for nothing; undefined: somebody, and it is not told how many. */
@@ -203,7 +204,7 @@ export class DialectClient implements ServiceClient {
       }
 
       this.names.see([key], true);
-      pass();
+      pass(reply.turn);
     }
 
     return undefined;
@@ -215,7 +216,7 @@ export class DialectClient implements ServiceClient {
     filters: readonly unknown[],
     rows: number,
     signal: AbortSignal | undefined,
-  ): Promise<VendorReply> {
+  ): Promise<Answer> {
     const ask = { filters, rows, page: firstOf(call), offset: 0 };
     return this.#send(call, ask, { paid: false, signal });
   }
@@ -447,7 +448,7 @@ export class DialectClient implements ServiceClient {
   }
 
   async #pageOf(
-    reply: VendorReply,
+    reply: Answer,
     call: VendorCall,
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> &
       Rows & { readonly filters: Filters },
@@ -455,7 +456,7 @@ export class DialectClient implements ServiceClient {
     const { rows, asked = rows.length, filters, stop, ...facts } = page;
     const { account } = this.#file.calls;
     const askBalance = account && (() => this.#send(account, {}, { paid: false }));
-    const cost = await this.#charges.ofPage(call, reply.told, asked, askBalance);
+    const cost = await this.#charges.ofPage(call, reply.told, asked, reply.turn, askBalance);
     const { balance, declared, told } = cost;
     const charged = told ?? declared;
 
@@ -521,7 +522,7 @@ export class DialectClient implements ServiceClient {
     return usageError(`${this.#file.name} cannot ${what}`, undefined, "not_of_vendor");
   }
 
-  async #send(call: VendorCall, values: Filling, { paid, signal }: How): Promise<VendorReply> {
+  async #send(call: VendorCall, values: Filling, { paid, signal }: How): Promise<Answer> {
     const { apiKey, log, now } = this.#options;
     const path = String(filled(call.path, encoded(values)));
     const { body, query } = call;
@@ -545,9 +546,10 @@ export class DialectClient implements ServiceClient {
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
       });
-    const end = this.#charges.begin(paid);
+    const turn = this.#charges.begin(paid);
     try {
-      const reply = meantBy(this.#file, await this.#calls.send(request), call);
+      const raw = await this.#calls.send(request).finally(() => this.#charges.end(turn));
+      const reply = { ...meantBy(this.#file, raw, call), turn };
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
       if (!paid) this.#requireFree(call, reply);
       return reply;
@@ -556,14 +558,12 @@ export class DialectClient implements ServiceClient {
       tell(error.code);
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
-    } finally {
-      end();
     }
   }
 
   /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
-  #requireFree(call: VendorCall, { told }: VendorReply): void {
-    const charged = this.#charges.ofFree(call, told);
+  #requireFree(call: VendorCall, { told, turn }: Answer): void {
+    const charged = this.#charges.ofFree(call, told, turn);
     if (charged <= 0n) return;
     this.#onCharged?.(charged);
     throw dear(this.#file, charged, ZERO, "sells nobody");

@@ -51,18 +51,11 @@ export class Attempts {
   /** Pages that were planned before this one were so before a size was refused. */
   resizedBefore = 0;
   #lowered = false;
-  #lowering = 0;
-  /** Pages that wait for their turn, or for their next try: nothing of them is under way. */
-  pausing = 0;
 
   constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
     this.#parts = parts;
     this.turns = new PageTurns(options, parts.flight);
-  }
-
-  get isLowering(): boolean {
-    return this.#lowering > 0;
   }
 
   /**
@@ -79,10 +72,9 @@ export class Attempts {
       let reply: PageReply;
       let turnAt = now();
       try {
-        await this.#takeTurn();
+        await this.#takeTurn(flown);
         turnAt = now();
         if (!(await this.#mayGoOut(flown))) return;
-        await this.#parts.flight.unbarred();
         reply = await source.call(target, position, { idempotencyKey: key });
         // Under its key the same page costs nothing, and may come whole: what comes then is kept.
         if (reply.isCut && !wasCut && this.#parts.budget.isPromised(flown.unit)) {
@@ -110,19 +102,23 @@ export class Attempts {
     const { budget, flight, reading, settlement } = this.#parts;
     const { unit } = flown;
     const { books } = this.#options.run.state;
-    if (books.isUnderWay(unit.attempt)) return true;
-
-    const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
-    // A promise is believed of one lost reply.
-    const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
-    if (!isRoomy() || isTried) await reading.take(isTried ? "promise" : "room", flown);
-    if (isRoomy()) {
+    if (!books.isUnderWay(unit.attempt)) {
+      const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
+      // A promise is believed of one lost reply.
+      const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
+      if (!isRoomy() || isTried) await reading.take(isTried ? "promise" : "room", flown);
+      if (!isRoomy()) {
+        flight.shelve(unit);
+        flight.remove(unit);
+        return false;
+      }
       await settlement.sendAgain(unit, budget.isPromised(unit));
-      return true;
     }
 
-    flight.shelve(unit);
-    flight.remove(unit);
+    await flight.unbarred();
+    // What barred the way may have shown that all is dearer.
+    if (budget.fits(ZERO)) return true;
+    await this.abandon(flown);
     return false;
   }
 
@@ -143,6 +139,7 @@ export class Attempts {
     else if (error instanceof ServiceError) {
       // Whether a 402 was one of the balance, the balance tells; what it says it took it took.
       const { creditsUsed = ZERO, status } = error;
+      if (creditsUsed > flown.hold) this.#parts.flight.mark(flown, { bars: true });
       if (status !== 402 || creditsUsed > 0n) await settlement.refusal(flown, error);
       await this.#stopIfCharged(flown, error);
       const isAgain = await this.#refused(flown, error);
@@ -153,7 +150,7 @@ export class Attempts {
     if (wait === undefined) throw error;
 
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
-    const isAgain = await this.#pause(wait.ms, wait.reason, why);
+    const isAgain = await this.#pause(flown, wait.ms, wait.reason, why);
     if (!isAgain) await this.abandon(flown);
     return isAgain;
   }
@@ -162,11 +159,12 @@ export class Attempts {
    * One refusal behind pages may be a bad minute; two are a wall, or a cursor that is gone. What
    * lies behind an end that is known is not asked for again.
    */
-  async #asksOnceMore({ unit: { intent } }: Flown, { detail, status }: ServiceError) {
+  async #asksOnceMore(flown: Flown, { detail, status }: ServiceError) {
+    const { intent } = flown.unit;
     const behind = this.#refusedBehind;
     if (behind.has(intent.n) || this.#parts.remaining.isPastEnd(intent)) return false;
     behind.add(intent.n);
-    return this.#pause(ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
+    return this.#pause(flown, ONCE_MORE_MS, "retry", detail[0] ?? `the answer ${status}`);
   }
 
   /**
@@ -217,29 +215,30 @@ export class Attempts {
     else await settlement.giveUp(unit, flight.stopped ? "not sent" : "no longer fits");
   }
 
-  async #takeTurn(): Promise<void> {
+  async #takeTurn(flown: Flown): Promise<void> {
     const { pacer, maxWaitMs } = this.#options;
     const waitMs = pacer.take();
     // What is too long is left to the service: it may know better, and its refusal says until when.
     if (waitMs <= 0 || waitMs > maxWaitMs) return;
-    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit")))
+    if (!(await this.#pause(flown, waitMs, "rate_limit", "the rate limit")))
       throw this.#parts.flight.failure;
   }
 
   /** @returns false where the run was stopped meanwhile */
-  async #pause(ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
+  async #pause(flown: Flown, ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
     const { now, sleep, onWait } = this.#options;
+    const { flight } = this.#parts;
     onWait({ reason, until: now() + ms, why });
-    this.pausing++;
+    flight.turn(flown, "paused");
 
     try {
-      await sleep(ms, this.#parts.flight.halt);
-      return !this.#parts.flight.stopped;
+      await sleep(ms, flight.halt);
+      return !flight.stopped;
     } catch (error) {
-      if (this.#parts.flight.stopped) return false;
+      if (flight.stopped) return false;
       throw error;
     } finally {
-      this.pausing--;
+      flight.turn(flown, "flying");
       onWait(undefined);
     }
   }
@@ -346,36 +345,23 @@ export class Attempts {
    * progress. Or for the cap of the key: with smaller pages, as far down as there are any.
    */
   async #lowerToBalance(flown: Flown, error: ServiceError): Promise<void> {
-    this.#lowering++;
-
-    const isSecond = this.#lowered;
-    try {
-      await this.#lower(flown, error, isSecond);
-    } catch (failure) {
-      // Before another page goes out.
-      this.#parts.flight.stop(failure);
-      throw failure;
-    } finally {
-      this.#lowering--;
-      this.#parts.flight.signal();
-    }
-  }
-
-  async #lower(flown: Flown, error: ServiceError, isSecond: boolean): Promise<void> {
     const { flight, budget, remaining, reading, settlement } = this.#parts;
     const { unit } = flown;
     const size = unit.intent.perPage;
+    const isSecond = this.#lowered;
+    // Until it is known what the next page may be none goes out.
+    flight.turn(flown, "doubt");
     // Without an account the error's own balance is all there is.
     let free = error.creditsRemaining;
 
-    const isTold = await reading.take("funds", flown, async ({ balance, held = ZERO }) => {
-      free = credits(balance - held);
+    const isTold = await reading.take("funds", flown, async (left) => {
+      free = left;
       // A balance that does not cover the hold bears it out: others spent what is gone.
       if (budget.affordable(free) >= size) await settlement.refusal(flown, error);
     });
     if (!isTold) await settlement.refusal(flown, error);
-    await settlement.giveUp(unit, "not enough credits for the hold");
-    if (flight.stopped || this.#lowered !== isSecond) return;
+    const why = "not enough credits for the hold";
+    if (flight.stopped || this.#lowered !== isSecond) return settlement.giveUp(unit, why);
 
     this.#lowered = true;
     const rows = free === undefined ? 0 : budget.affordable(free);
@@ -392,6 +378,7 @@ export class Attempts {
         ? `the balance covers ${grouped(rows)} more; going on with smaller pages`
         : `refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`,
     );
+    await settlement.giveUp(unit, why);
   }
 }
 

@@ -13,7 +13,7 @@ import { counted } from "../../shared/contract/text.ts";
 import { CliError, type Sentence, say, theirs } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight, Flown } from "./flight.ts";
 
 export interface BudgetOptions {
   readonly now: () => number;
@@ -106,13 +106,12 @@ export class Budget {
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   covered(): number | undefined {
     if (this.balance === undefined) return undefined;
-    const held = this.#flight.held("ready", "flying", "doubt");
-    return this.affordable(credits(this.balance - held));
+    return this.affordable(credits(this.balance - this.#flight.held(true)));
   }
 
-  covers({ hold }: { readonly hold: Credits }): boolean {
+  covers({ hold }: Flown): boolean {
     if (this.balance === undefined || hold === 0n) return true;
-    return hold + this.#flight.held("flying", "doubt") <= this.balance;
+    return hold + this.#flight.held(false) <= this.balance;
   }
 
   /** A charge that the balance as it was told does not show yet. */

@@ -188,7 +188,7 @@ export class Buyer {
 
   #interrupt(): void {
     const { interrupted, onNotice } = this.#options;
-    const flying = this.#flight.count("flying", "doubt") - this.#attempts.pausing;
+    const flying = this.#flight.count("flying", "doubt");
     const pages = flying === 1 ? "the page" : `${flying} pages`;
     if (flying > 0)
       onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);
@@ -228,7 +228,7 @@ export class Buyer {
 
   /** Of a balance that is late the first reading shows nothing: the next one is after a rest. */
   async #look(): Promise<void> {
-    if (this.#flight.count("flying", "keeping", "doubt") > 0) return;
+    if (this.#flight.count("paused", "flying", "keeping", "doubt") > 0) return;
     while (this.#isInDoubt && !this.#flight.stopped)
       this.#isBlind = !(await this.#reading.take("belief"));
   }
@@ -373,15 +373,16 @@ export class Buyer {
   #hasFreeSlot(): boolean {
     const flight = this.#flight;
     const { concurrency } = this.#options;
-    const flying = flight.count("flying", "doubt");
+    const flying = flight.count("paused", "flying", "doubt");
     // Alone until the first reply was looked at: it tells the
     // largest page, the price, whether keys are honoured.
     if (this.#isInDoubt) return false;
     const isFree = this.#settlement.hasLooked && !flight.hasLost;
     const allowed = isFree ? concurrency : 1 - flight.count("keeping");
-    if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
+    if (flight.count("doubt") > 0 || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
-    if (this.#buffer.length + flight.count("flying", "keeping") < concurrency + 3) return true;
+    if (this.#buffer.length + flight.count("paused", "flying", "keeping") < concurrency + 3)
+      return true;
 
     // Unless what is waiting waits for a page that was left out in an earlier session.
     return flying === 0 && this.#buffer.isHeldUp;

@@ -4,10 +4,10 @@ import type { Quiet } from "../runs/books.ts";
 import { byPosition, type Unit } from "../runs/journal.ts";
 
 /**
- * `ready`: intent written; `flying`: asked for; `keeping`:
- * reply being written; `doubt`: it may be charged.
+ * `ready`: intent written; `paused`: waits for its turn, or for its next try; `flying`: asked for;
+ * `keeping`: reply being written; `doubt`: it may be charged.
  */
-export type Phase = "ready" | "flying" | "keeping" | "doubt";
+export type Phase = "ready" | "paused" | "flying" | "keeping" | "doubt";
 
 export interface Flown {
   readonly unit: Unit;
@@ -31,11 +31,10 @@ export interface FreeBalance {
   take(
     need: "room" | "promise" | "funds",
     flown: Flown,
-    before?: (
-      account: Record<"balance", Credits> & { held?: Credits | undefined },
-    ) => Promise<void>,
+    before?: (free: Credits) => Promise<void>,
   ): Promise<boolean>;
-  beside(balance: Credits, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
+  /** @param until when it was asked for: what others spent since may not be in it */
+  beside(balance: Credits, until: number, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
 }
 
 /** Those of settled ones are counted in the run. */
@@ -57,6 +56,7 @@ export class Flight {
    */
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
+  #isRead = false;
   #changed = new Set<() => void>();
   #changes = 0;
 
@@ -105,11 +105,25 @@ export class Flight {
     });
   }
 
-  /** Resolves once no reply bars the way. @throws what stopped the run meanwhile */
+  /** Resolves once neither a reply nor a reading bars the way. @throws what stopped the run */
   async unbarred(): Promise<void> {
-    while (this.#all.some(({ bars }) => bars)) {
+    while (
+      !this.stopped &&
+      (this.#isRead || this.#all.some(({ bars, phase }) => bars && phase !== "doubt"))
+    )
       await this.change();
-      if (this.stopped) throw this.failure;
+    if (this.stopped) throw this.failure;
+  }
+
+  /** Once nothing is under way: until the balance that is read then is a fact no call goes out. */
+  async quiet(read: () => Promise<boolean>): Promise<boolean> {
+    while (this.count("flying", "keeping") > 0) await this.change();
+    this.#isRead = true;
+    try {
+      return await read();
+    } finally {
+      this.#isRead = false;
+      this.signal();
     }
   }
 
@@ -158,8 +172,13 @@ export class Flight {
     return this.#all.some(({ phase, isLost }) => phase !== "keeping" && isLost);
   }
 
-  held(...phases: readonly Phase[]): Credits {
-    return sumOfCredits(this.#in(phases).map(({ hold }) => hold));
+  /**
+   * Also for a reply that is being written: the balance is less by it once it is.
+   * @param isReady also for those whose intent alone is written
+   */
+  held(isReady: boolean): Credits {
+    const held = this.#all.filter(({ phase }) => isReady || phase !== "ready");
+    return sumOfCredits(held.map(({ hold }) => hold));
   }
 
   /** Rows that may still come: those that were settled are counted in the run. */
@@ -181,7 +200,7 @@ export class Flight {
 
   /** Whether a page of its target that lies before it is asked for, or its reply being written. */
   isBehind({ unit: { intent } }: Flown): boolean {
-    return this.#in(["flying", "doubt", "keeping"]).some(
+    return this.#in(["paused", "flying", "doubt", "keeping"]).some(
       ({ unit: { intent: other } }) =>
         other.target === intent.target && other.offset < intent.offset,
     );
@@ -222,7 +241,8 @@ export class Flight {
 
   /** Those of an earlier session that are still to be asked for again. */
   get pending(): readonly Unit[] {
-    return this.#pending;
+    const next = this.#in(["ready"]).flatMap(({ sent, unit }) => (sent ? unit : []));
+    return [...this.#pending, ...next];
   }
 
   /** Rows that no other page is asked for: their own reply may still bring them. */

@@ -51,8 +51,6 @@ const NEEDS = {
   end: (books: Books): boolean => !books.isRead || NEEDS.room(books),
 };
 
-type Before = Parameters<FreeBalance["take"]>[2];
-
 /**
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
@@ -61,7 +59,7 @@ export class BalanceReading implements FreeBalance {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #turn: Promise<unknown> = Promise.resolve();
-  #toldOf: Credits = ZERO;
+  #toldOf: Credits;
   /** An account that tells no balance is not asked for it. */
   #isMute: boolean;
 
@@ -72,56 +70,60 @@ export class BalanceReading implements FreeBalance {
     this.#isMute = options.balance === undefined;
   }
 
-  beside(balance: Credits, used: Credits = ZERO): ReturnType<FreeBalance["beside"]> {
-    return spentBeside(this.#options.run, balance, { used });
+  beside(...[balance, until, used]: Parameters<FreeBalance["beside"]>) {
+    return spentBeside(this.#options.run, balance, { used, until });
   }
 
   /**
    * Reads it where that is needed for something, and told.
    * @param flown is in doubt itself, and goes on after it
-   * @param before is called with what the account tells, before that is a fact
+   * @param before is called with what is left beside what the service holds, before it is a fact
    * @returns whether it is known; false: the account does not tell it now
    */
-  async take(need: keyof typeof NEEDS, flown?: Flown, before?: Before): Promise<boolean> {
+  async take(
+    need: keyof typeof NEEDS,
+    flown?: Flown,
+    before?: (free: Credits) => Promise<void>,
+  ): Promise<boolean> {
     const { budget, flight } = this.#parts;
     const isNeeded = (): boolean => NEEDS[need](this.#options.run.state.books);
     if (!isNeeded() || this.#isMute) return !isNeeded();
+    const phase = flown?.phase ?? "flying";
     if (flown !== undefined) flight.turn(flown, "doubt");
 
-    const turn = this.#turn.then(async () => {
-      while (flight.count("flying", "keeping") > 0) await flight.change();
+    const read = async (): Promise<boolean> => {
       // What is not there yet would be taken for what is free.
-      const isProof =
-        need === "price" || (need === "funds" && flown && !budget.isPromised(flown.unit));
-      return !isNeeded() || (await this.#account(isProof === true, before));
-    });
+      const isPromised = flown === undefined || budget.isPromised(flown.unit);
+      const isProof = need === "price" || (need === "funds" && !isPromised);
+      return !isNeeded() || (await this.#account(isProof, before));
+    };
+    const turn = this.#turn.then(() => flight.quiet(read));
     this.#turn = turn.catch(() => undefined);
     try {
       const isKnown = await turn;
       if (isKnown && flown !== undefined) flight.mark(flown, { alone: true });
       return isKnown;
     } finally {
-      if (flown !== undefined) flight.turn(flown, "flying");
+      if (flown !== undefined) flight.turn(flown, phase);
     }
   }
 
-  async #account(isProof: boolean, before?: Before): Promise<boolean> {
+  async #account(isProof: boolean, before?: (free: Credits) => Promise<void>): Promise<boolean> {
     const { run, now } = this.#options;
     const rested = (isProof || run.state.books.wantsRest) && (await this.#rest());
 
     const askedAt = now();
     const account = await this.#told();
-    if (account === undefined) return false;
-    const { balance } = account;
-    this.#isMute = balance === undefined;
+    const { balance, held = ZERO } = account ?? {};
+    this.#isMute ||= account !== undefined && balance === undefined;
     if (balance === undefined) return false;
-    await before?.({ ...account, balance });
+    await before?.(credits(balance - held));
 
     await run.append({
       t: "quiet",
       balance,
       rested: rested || undefined,
-      ...(await this.beside(balance)),
+      ...(await this.beside(balance, askedAt)),
       askedAt,
       at: now(),
     });

@@ -99,7 +99,7 @@ export class Settlement {
     const facts = this.#factsOf(unit, page, reply);
     const quiet = isQuiet && {
       quiet: true,
-      ...(await this.#parts.reading.beside(remaining, used)),
+      ...(await this.#parts.reading.beside(remaining, unit.intent.at, used)),
     };
     const quoted = budget.priceKnown ? budget.priceOf(placesOf(facts)) : (used ?? ZERO);
 
@@ -245,7 +245,7 @@ export class Settlement {
   /** On the disk before it goes out: whoever recovers the run counts it. */
   async sendAgain({ intent: { n } }: Unit, promised: boolean): Promise<void> {
     const { run, now } = this.#options;
-    await run.append({ t: "sent", n, promised: promised || undefined, at: now() });
+    await run.sendAgain({ t: "sent", n, promised: promised || undefined, at: now() });
   }
 
   /** Voids a unit that cost nothing; its rows are to be bought in another way (`again`). */

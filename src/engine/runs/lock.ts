@@ -3,8 +3,7 @@ import { existsSync } from "node:fs";
 import { open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
-import { env, platform } from "node:process";
-import { promisify } from "node:util";
+import { platform } from "node:process";
 import { CliError, option, say } from "../../shared/errors.ts";
 import { isRunning, type ProcessIdentity, systemText, thisProcess } from "../../shared/process.ts";
 import { claim, errorCode, FILE_MODE } from "./disk.ts";
@@ -29,72 +28,53 @@ async function fateOf(holder: ProcessIdentity, since: number, sign: string): Pro
   if (self.boot === "" && (holder.host !== self.host || platform === "linux")) return "elsewhere";
 
   const near = holder.space === self.space && (self.space !== "" || platform !== "linux");
-  return near ? await inProcessTable(holder, since) : await askSign(sign);
-}
-
-async function inProcessTable(holder: ProcessIdentity, since: number): Promise<Fate> {
-  const running = isRunning(holder);
+  const running = near ? isRunning(holder) : undefined;
   if (running !== undefined) return running ? "living" : "gone";
-  return holder.started === "" && (await startOf(holder.pid)) > since + CLOCK_MS
-    ? "gone"
-    : "living";
+  // A number that is in use may be another's by now: where no sign tells, it is not.
+  const fate = await askSign(sign);
+  return near && fate === "elsewhere" ? "living" : fate;
 }
 
-/**
- * A lock is made after its process; whoever is this much younger than it only got the number again.
- */
-const CLOCK_MS = 60_000;
-
-/** Without /proc, when a process began. @returns epoch milliseconds; NaN where nobody tells */
-async function startOf(id: number): Promise<number> {
-  const { execFile } = await import("node:child_process");
-  const [program, ...words] =
-    platform === "win32"
-      ? ["powershell", "-NoProfile", "-Command", `(Get-Process -Id ${id}).StartTime.ToString("o")`]
-      : ["ps", "-o", "lstart=", "-p", String(id)];
-  const options = { env: { ...env, LC_ALL: "C" }, timeout: 10_000, windowsHide: true };
-  const output = promisify(execFile)(program, words, options);
-
-  return Date.parse(
-    await output.then(
-      ({ stdout }) => stdout.trim(),
-      () => "",
-    ),
-  );
-}
+type End = (() => Promise<void>) | undefined;
 
 /**
  * A socket that a process listens on: the kernel tells other PID namespaces when it is gone.
  * @returns what ends it
  */
-const showLife = (path: string): Promise<(() => Promise<void>) | undefined> =>
-  shortly<(() => Promise<void>) | undefined>(path, undefined, (short) => {
-    return new Promise((resolve) => {
-      const server = createServer((socket) => socket.destroy());
-      const end = async (): Promise<void> => {
-        await new Promise<void>((closed) => server.close(() => closed()));
-        await unlink(path).catch(() => undefined);
-      };
-      server.on("error", () => resolve(undefined));
-      server.listen(short, () => resolve(end));
-      server.unref();
-    });
-  });
+const showLife = (path: string): Promise<End> =>
+  shortly<End>(
+    path,
+    undefined,
+    (short) =>
+      new Promise((resolve) => {
+        const server = createServer((socket) => socket.destroy());
+        const end = async (): Promise<void> => {
+          await new Promise<void>((closed) => server.close(() => closed()));
+          await unlink(path).catch(() => undefined);
+        };
+        server.on("error", () => resolve(undefined));
+        server.listen(short, () => resolve(end));
+        server.unref();
+      }),
+  );
 
 /** A refusal means that nobody listens any more. Anything else tells nothing. */
 const askSign = (path: string): Promise<Fate> =>
-  shortly<Fate>(path, "elsewhere", (short) => {
-    return new Promise((resolve) => {
-      const socket = connect(short);
-      socket.on("connect", () => {
-        socket.destroy();
-        resolve("living");
-      });
-      socket.on("error", (error) =>
-        resolve(errorCode(error) === "ECONNREFUSED" ? "gone" : "elsewhere"),
-      );
-    });
-  });
+  shortly<Fate>(
+    path,
+    "elsewhere",
+    (short) =>
+      new Promise((resolve) => {
+        const socket = connect(short);
+        socket.on("connect", () => {
+          socket.destroy();
+          resolve("living");
+        });
+        socket.on("error", (error) =>
+          resolve(errorCode(error) === "ECONNREFUSED" ? "gone" : "elsewhere"),
+        );
+      }),
+  );
 
 const NAME_BYTES = 100;
 

@@ -46,6 +46,12 @@ export class Run extends RunReader {
     await this.#parts.log.appendLater(unit.intent);
   }
 
+  /** What it may cost counts at once, as of an intent. */
+  async sendAgain(record: JournalRecord): Promise<void> {
+    apply(this.state, record);
+    await this.#parts.log.append(record);
+  }
+
   hurry(): void {
     this.#parts.log.hurry();
   }

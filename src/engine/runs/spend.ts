@@ -108,9 +108,9 @@ export async function spentBeside(
   { path: own, plan, state: { books } }: RunReader,
   balance: Credits,
   {
-    used = ZERO,
+    used,
     until = Infinity,
-  }: { readonly used?: Credits; readonly until?: number | undefined } = {},
+  }: { readonly used?: Credits | undefined; readonly until?: number | undefined } = {},
 ): Promise<Pick<Quiet, "beside" | "own">> {
   const { lastRead } = books;
   if (books.restOf(balance, used) === 0n) return {};

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { shippedVendor } from "../../../../src/app/vendors.ts";
-import { Charges } from "../../../../src/engine/dialect/charges.ts";
+import { type CallSpan, Charges } from "../../../../src/engine/dialect/charges.ts";
 import { type Credits, parseCredits } from "../../../../src/shared/contract/money.ts";
 import type { VendorCall } from "../../../../src/shared/dialect/shape.ts";
 
@@ -19,15 +19,22 @@ const credits = (text: string): Credits => parseCredits(text) as Credits;
 
 function desk(othersPay = false) {
   const charges = new Charges(file, () => 0, { pays: () => othersPay });
+  /** A call that is over at once. */
+  const call = (isPaid: boolean): CallSpan => {
+    const turn = charges.begin(isPaid);
+    charges.end(turn);
+    return turn;
+  };
   const free = (left: number) => {
-    charges.begin(false)();
-    return charges.ofFree(ASKS, told({ left }));
+    const turn = call(false);
+    charges.ofFree(ASKS, told({ left }), turn);
+    return { turn };
   };
-  const page = (body: Readonly<Record<string, number>>, ask?: () => Promise<unknown>) => {
-    charges.begin(true)();
-    return charges.ofPage(SELLS, told(body), 3, ask);
-  };
-  return { charges, free, page };
+  const page = (
+    body: Readonly<Record<string, number>>,
+    ask?: () => Promise<{ readonly turn: CallSpan }>,
+  ) => charges.ofPage(SELLS, told(body), 3, call(true), ask);
+  return { call, charges, free, page };
 }
 
 test("what a reply says counts, whatever the balance does", async () => {
@@ -48,16 +55,16 @@ test("else a balance that fell while nothing else was under way", async () => {
 
   const other = charges.begin(true);
   expect((await page({ left: 488 })).told).toBeUndefined();
-  other();
+  charges.end(other);
   expect((await page({ left: 470 })).told).toBeUndefined();
   expect((await page({ left: 464 })).told).toBe(credits("6"));
 });
 
 test("what was lost, or others of this machine took, is in the fall of no balance", async () => {
-  const { charges, free, page } = desk();
+  const { call, free, page } = desk();
   free(100);
   // Nothing came of it.
-  charges.begin(true)();
+  call(true);
   expect((await page({ left: 88 })).told).toBeUndefined();
 
   const shared = desk(true);
@@ -70,7 +77,7 @@ test("a call of its own is asked once, and a fall that is too small proves nothi
   const story = async (left: number) => {
     const { free, page } = desk();
     free(100);
-    const ask = async (): Promise<unknown> => {
+    const ask = async () => {
       asks.push(left);
       return free(left);
     };
@@ -86,29 +93,28 @@ test("a call of its own is asked once, and a fall that is too small proves nothi
 });
 
 test("a page that went out while the balance was asked for is in the answer", async () => {
-  const { charges, free, page } = desk();
+  const { call, free, page } = desk();
   free(100);
   const cost = await page({}, async () => {
-    charges.begin(true)();
+    call(true);
     return free(88);
   });
   expect(cost.told).toBeUndefined();
 });
 
 test("a page that finds nobody, for nothing, leaves the balance told; what it cost falls on the next", async () => {
-  const { charges, free, page } = desk();
+  const { call, charges, free, page } = desk();
   free(100);
   const pass = charges.passing();
-  charges.begin(true)();
-  pass();
+  pass(call(true));
   expect((await page({ left: 93 })).told).toBe(credits("7"));
 });
 
 test("a free call that took credits says so; the fall of a balance is of a call that has a price", () => {
-  const { charges, free } = desk();
-  free(100);
-  expect(free(90)).toBe(0n);
+  const { call, charges } = desk();
+  const none = [100, 90].map((left) => charges.ofFree(ASKS, told({ left }), call(false)));
+  expect(none).toEqual([0n, 0n]);
   const counts: VendorCall = { ...ASKS, price: { per: "call", credits: "0" } };
-  expect(charges.ofFree(counts, told({ left: 89 }))).toBe(credits("1"));
-  expect(charges.ofFree(SELLS, told({ charged: 1 }))).toBe(credits("1"));
+  expect(charges.ofFree(counts, told({ left: 89 }), call(false))).toBe(credits("1"));
+  expect(charges.ofFree(SELLS, told({ charged: 1 }), call(false))).toBe(credits("1"));
 });
