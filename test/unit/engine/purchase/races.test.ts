@@ -250,14 +250,17 @@ test("a run that is stopped while a page is written down again does not ask for 
 });
 
 test("until the books have a dear answer that brought nobody, none goes out at the price before it", async () => {
-  const [kept, answered] = [gate(), gate()];
+  const [both, kept, answered] = [gate(), gate(), gate()];
   const { buy, calls, charged } = await opened({
     target: ENRICH,
     cap: 5,
     charge: (call) => (call === 1 || call === 3 ? 1 : 3),
     page: async (call) => {
+      // Where the dear answer came before the other was asked for there would be nothing to see.
+      if (call === 2) await both.opened;
       // Its reply makes place for another while the dear answer beside it is written.
       if (call === 3) {
+        both.open();
         await kept.opened;
         setImmediate(answered.open);
       }
