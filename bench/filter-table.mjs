@@ -8,14 +8,14 @@ export async function attachFilterTable(connection, version, people, key) {
   const path = join(CACHE, `filters-${key}.duckdb`);
   if (!existsSync(path)) {
     note(`writing ${people.toLocaleString("en")} people to DuckDB in public order`);
-    await write(path, version, people);
+    await write(path, version);
   }
   await connection.run(`ATTACH '${path}' AS filters (READ_ONLY)`);
 }
 
-async function write(path, version, people) {
+async function write(path, version) {
   const { RecordStore } = await import(join(ROOT, "dist/dataset/embedded/record-store.js"));
-  const { loadRecords, peopleOf } = await import(join(ROOT, "dist/dataset/build/records-table.js"));
+  const { loadRecords } = await import(join(ROOT, "dist/dataset/build/records-table.js"));
   const { addNormalForms } = await import(join(ROOT, "dist/dataset/build/normal-sql.js"));
   const { FILTER_COLUMNS, NORMAL_COLUMNS } = await import(
     join(ROOT, "dist/shared/contract/conditions.js")
@@ -29,12 +29,8 @@ async function write(path, version, people) {
   try {
     const connection = await instance.connect();
     await addNormalForms(connection);
-    await loadRecords(
-      { connection, scratch: folder },
-      "people",
-      FILTER_COLUMNS,
-      peopleOf(store, people),
-    );
+    const room = { connection, scratch: folder };
+    await loadRecords(room, "people", FILTER_COLUMNS, store.all("people"));
     const columns = FILTER_COLUMNS.map((column) =>
       NORMAL_COLUMNS.includes(column) ? `normal_form(${column}) AS ${column}` : column,
     );

@@ -1,6 +1,6 @@
 import { afterPrefix } from "../shared/contract/conditions.ts";
 import type { Facet } from "../shared/contract/facets.ts";
-import type { Dictionary } from "./embedded/dictionary.ts";
+import { type Dictionary, rangesOf } from "./embedded/dictionary.ts";
 import type { FacetQuestion } from "./engine.ts";
 
 export function facetOf(
@@ -18,7 +18,7 @@ export function facetOf(
 
   // Departments are kept as their names, all else in the normal form that a prefix comes in.
   const byName = key === "department";
-  const [from, to] = byName || prefix === "" ? [0, size] : (dictionary.ranges(begins)[0] ?? [0, 0]);
+  const [[from, to] = [0, size]] = byName ? [] : rangesOf(begins, dictionary);
   const isMore = (a: number, b: number): number => (sums[b] ?? 0) - (sums[a] ?? 0) || a - b;
   let distinct = 0;
   let codes: number[] = [];

@@ -249,7 +249,9 @@ export async function withBuildLock<Result>(
   }
 }
 
-export const newVersion = (now: number): string =>
-  `${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-")}-${randomBytes(3).toString("hex")}`;
+export function newVersion(now: number): string {
+  const [day, time] = new Date(now).toISOString().replaceAll(/[-:]/g, "").split(/[T.]/);
+  return `${day}-${time}-${randomBytes(3).toString("hex")}`;
+}
 
 export const newDraftName = (): string => `build-${randomBytes(6).toString("hex")}`;

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Person } from "../shared/contract/records.ts";
 import { NOBODY_SUPPRESSED, Suppression } from "../shared/contract/suppression.ts";
 import { jsonIn } from "../shared/contract/text.ts";
 import { ifMissing, replaceFile } from "../shared/folder.ts";
@@ -13,6 +14,12 @@ export interface PeopleFolders {
   readonly dataset: string;
   readonly testDataset: string;
 }
+
+/** Whether a record is left out. */
+export const isHidden = (
+  { company_domain: domain, id, network_url: address }: Person,
+  list: Suppression,
+): boolean => list.hides({ id, address, domain });
 
 /** Beside the versions of a dataset. Every build leaves out who is on the list there. */
 export const suppressionDir = (datasetDir: string): string => join(datasetDir, "suppression");

@@ -71,6 +71,23 @@ test("the one unfinished run by itself; one of several by name or a part of it; 
   await u.ends(2, ["resume", "nonsense"]);
 });
 
+test("where the service is not reached the run is named, and what goes on with it once it is", async () => {
+  const proxy = await faultProxy({ target: service.url });
+  const away = user(proxy.url, service.key);
+  await away.run([...SALES, ...STOPPED, "-o", "a.csv"]);
+  await proxy.close();
+
+  const [id = ""] = runIds(away);
+  const line = asTyped`resume ${id} --max-credits 80 --max-wait 0 --yes --json`;
+  const { code, stderr } = await away.run(line);
+  expect(code).toBe(8);
+  expect(JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error).toMatchObject({
+    resumable: true,
+    next: `headcount resume ${id} --max-credits 80`,
+    hint: expect.stringContaining(`goes on where run ${id} stopped`),
+  });
+});
+
 test("an export that stopped says so for scripts too: the very command that goes on, and whether one does", async () => {
   const failed = async (argv: readonly string[]) => {
     const { code, stderr } = await u.run([...argv, "--json"]);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { ColumnFile } from "../../src/dataset/embedded/column-file.ts";
-import { ColumnWriter, codesFor, textLines } from "../../src/dataset/embedded/column-writer.ts";
+import { ColumnWriter, codesFor, valueLines } from "../../src/dataset/embedded/column-writer.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import { RecordWriter } from "../../src/dataset/embedded/record-writer.ts";
@@ -107,11 +107,7 @@ async function written(rows: readonly Row[]) {
     const codes = codesFor(values.length, rows.length);
     for (const [rid, row] of rows.entries()) codes[rid] = places.get(row[column]) ?? values.length;
     const isNumber = typeof values[0] === "number";
-    await writer.add(
-      column,
-      isNumber ? Float64Array.from(values, Number) : textLines(values.map(String)),
-      codes,
-    );
+    await writer.add(column, valueLines(values, isNumber), codes);
   }
   const records = await RecordWriter.create(folder, 1);
   const keys = (own: (row: Row) => string | null) =>
@@ -382,7 +378,7 @@ test("a flipped bit is never a wrong number: who asks for it gets an error, the 
 
 test("codes that no value has are not written", async () => {
   const writer = await ColumnWriter.create(join(await tempFolder(), FILES.columns), 2);
-  await expect(writer.add("kind", textLines(["a"]), Uint8Array.of(0, 2))).rejects.toThrow(
+  await expect(writer.add("kind", valueLines(["a"]), Uint8Array.of(0, 2))).rejects.toThrow(
     "a person has value 2 of kind, of 1",
   );
   await writer.abandon();

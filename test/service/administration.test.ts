@@ -51,6 +51,16 @@ describe("a folder that is mistyped", () => {
     }
   });
 
+  test("what the hint says begins accounts after an import", async () => {
+    const data = folder();
+    await headcount("service", "generate", "--people", "50", "--data", data);
+    const { code, err } = await headcount("service", "accounts", "list", "--data", data);
+    expect(code).toBe(2);
+    const [, made = ""] = /headcount (service keys create .*?) where people/.exec(err) ?? [];
+    expect((await headcount(...made.split(" "))).code).toBe(0);
+    expect((await headcount("service", "accounts", "list", "--data", data)).code).toBe(0);
+  });
+
   test("one with a dataset and no accounts yet gets them", async () => {
     const data = folder();
     const made = await headcount(

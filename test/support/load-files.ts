@@ -126,7 +126,7 @@ export async function loadFiles(
   const { folder: version } = await currentVersion(await smallDatasetFolder(people, seed));
   const store = await RecordStore.open(version);
   const companies: Company[] = [];
-  for await (const record of store.companies()) companies.push(JSON.parse(record) as Company);
+  for await (const record of store.all("companies")) companies.push(JSON.parse(record) as Company);
   await store.close();
   const known = [
     ...companies,

@@ -1,6 +1,7 @@
 import type { Dialect } from "../../engine/client/dialect.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import { ownedCompanies } from "../../engine/purchase/earlier.ts";
+import { notReached } from "../../engine/purchase/failures.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
@@ -180,9 +181,12 @@ export async function resume(
   world: World,
   events: Events = {},
 ) {
-  const { target } = await new RunStore(world.stateDir, world.disk).readPlan(id);
-  const order = { ...terms, target };
-  return await purchase(order, world, events, (deps) => resumeExport(id, optionsOf(order), deps));
+  const plan = await new RunStore(world.stateDir, world.disk).readPlan(id);
+  const order = { ...terms, target: plan.target };
+  const goOn = (deps: ExportDeps) => resumeExport(id, optionsOf(order), deps);
+  return await purchase(order, world, events, goOn).catch((error: unknown) => {
+    throw notReached(error, plan, terms);
+  });
 }
 
 /** What {@link resume} would cost, by free calls alone: nothing is written. @throws CliError */

@@ -1,7 +1,11 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection, DuckDBDataChunk } from "@duckdb/node-api";
-import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
+import {
+  FILTER_COLUMNS,
+  NORMAL_COLUMNS,
+  NUMBER_COLUMNS,
+} from "../../shared/contract/conditions.ts";
 import { isPlaced, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
 import {
   literal,
@@ -11,7 +15,7 @@ import {
   startDuckDb,
   toNumber,
 } from "../duckdb.ts";
-import { type ColumnValues, ColumnWriter, codesFor, sizeOf } from "../embedded/column-writer.ts";
+import { type ColumnValues, ColumnWriter, codesFor } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import {
   DATASET_FORMAT,
@@ -376,9 +380,6 @@ const joined = (codings: readonly Coding[]): string =>
     )
     .join(" ");
 
-const isAsIs = (column: string): boolean =>
-  NUMBER_COLUMNS.includes(column) || column === "department";
-
 async function codesOf(
   writing: PeopleDraft,
   columns: readonly string[],
@@ -386,46 +387,30 @@ async function codesOf(
   const { connection } = writing;
   const codings: Coding[] = [];
   for (const column of columns) {
-    const isNumber = NUMBER_COLUMNS.includes(column);
     await connection.run(`CREATE TABLE codes_${column} AS
-      SELECT value, form, (dense_rank() OVER forms - 1)::UINTEGER AS code, row_number() OVER forms = rank() OVER forms AS is_first
-      FROM (SELECT value, ${isAsIs(column) ? "value" : "normal_form(value)"} AS form
+      SELECT value, form, (dense_rank() OVER forms - 1)::UINTEGER AS code,
+        row_number() OVER forms = rank() OVER forms AS is_first
+      FROM (SELECT value,
+          ${NORMAL_COLUMNS.includes(column) ? "normal_form(value)" : "value"} AS form
         FROM (SELECT DISTINCT ${column} AS value FROM staged_people WHERE ${column} IS NOT NULL))
       WINDOW forms AS (ORDER BY form NULLS LAST)`);
 
     const forms = `FROM codes_${column} WHERE is_first AND form IS NOT NULL`;
     const reader = await connection.runAndReadAll(
-      `SELECT count(*), sum(${isNumber ? "8" : "strlen(form)"})::BIGINT ${forms}`,
+      `SELECT count(*), sum(strlen(form::VARCHAR))::BIGINT ${forms}`,
     );
     const [size = 0, bytes = 0] = (reader.getRowsJS()[0] ?? []).map(toNumber);
     const sorted = `SELECT form ${forms} ORDER BY code`;
 
-    const values = isNumber
-      ? await numbersOf(writing, sorted, size)
-      : {
-          size,
-          bytes,
-          each: (take: (lines: Buffer) => Promise<number>) => eachPiece(writing, sorted, take),
-        };
-    codings.push({ column, values, code: `coalesce(codes_${column}.code, ${size}::UINTEGER)` });
+    const each: ColumnValues["each"] = (take) => eachPiece(writing, sorted, take);
+    codings.push({
+      column,
+      values: { isNumber: NUMBER_COLUMNS.includes(column), size, bytes, each },
+      code: `coalesce(codes_${column}.code, ${size}::UINTEGER)`,
+    });
   }
 
   return codings;
-}
-
-async function numbersOf(
-  { connection }: PeopleDraft,
-  query: string,
-  size: number,
-): Promise<Float64Array> {
-  const numbers = new Float64Array(size);
-  let at = 0;
-  for await (const chunk of await connection.stream(`SELECT form::DOUBLE FROM (${query})`)) {
-    const own = itemsOf(chunk, 0, Float64Array);
-    numbers.set(own, at);
-    at += own.length;
-  }
-  return numbers;
 }
 
 async function write(
@@ -434,12 +419,12 @@ async function write(
   query: string,
 ): Promise<void> {
   const { columns, connection, people, signal } = writing;
-  const all = codings.map(({ values }) => codesFor(sizeOf(values), people));
+  const all = codings.map(({ values }) => codesFor(values.size, people));
   for await (const chunk of await connection.stream(query)) {
     signal.throwIfAborted();
-    const rids = itemsOf(chunk, 0, Uint32Array);
+    const rids = itemsOf(chunk, 0);
     for (const [index, own] of all.entries()) {
-      const words = itemsOf(chunk, index + 1, Uint32Array);
+      const words = itemsOf(chunk, index + 1);
       for (let row = 0; row < rids.length; row++) own[rids[row] ?? 0] = words[row] ?? 0;
     }
   }
@@ -451,13 +436,9 @@ async function write(
 }
 
 /** What a vector of DuckDB's holds, as it lies there. */
-function itemsOf<Items extends Uint32Array | Float64Array>(
-  chunk: DuckDBDataChunk,
-  column: number,
-  kind: new (length: number) => Items,
-): Items {
+function itemsOf(chunk: DuckDBDataChunk, column: number): Uint32Array {
   const vector = chunk.getColumnVector(column);
-  if (!("items" in vector && vector.items instanceof kind))
-    throw new Error(`DuckDB gave other than ${kind.name}`);
+  if (!("items" in vector && vector.items instanceof Uint32Array))
+    throw new Error("DuckDB gave other than codes");
   return vector.items;
 }

@@ -214,7 +214,8 @@ function namePool(kind: "first" | "last") {
     );
 
     return Array.from({ length: slots }, (_, slot) => {
-      const name = `${heads[slot % heads.length] ?? ""}${tails[Math.floor(slot / heads.length) % tails.length] ?? ""}`;
+      const head = heads[slot % heads.length] ?? "";
+      const name = head + (tails[Math.floor(slot / heads.length) % tails.length] ?? "");
       return slot < real ? names[owners[slot] ?? 0] : { display: name, ascii: slugText(name) };
     });
   });

@@ -181,8 +181,11 @@ export function fieldSql(column: string, type: string, isNumber = false): string
  * values often is) as whole ones, NaN as missing.
  */
 export const typedNumberSql = (double: string, text: string, isNumber: boolean): string =>
-  `CASE WHEN isnan(${double}) THEN NULL WHEN ${double} = trunc(${double}) AND abs(${double}) <= 9007199254740991
-    THEN ${double}::BIGINT::VARCHAR WHEN ${isNumber} AND contains(${text}, '.') AND NOT contains(${text}, 'e') THEN ${text} || 'e0'
+  `CASE WHEN isnan(${double}) THEN NULL WHEN ${double} = trunc(${double})
+    AND abs(${double}) <= 9007199254740991
+    THEN ${double}::BIGINT::VARCHAR
+    WHEN ${isNumber} AND contains(${text}, '.') AND NOT contains(${text}, 'e')
+    THEN ${text} || 'e0'
     ELSE ${text} END`;
 
 export const firstLine = (error: unknown): string =>

@@ -13,11 +13,33 @@ import {
   usableOf,
 } from "./import-map.ts";
 import { usableSql } from "./import-values.ts";
+import type { Reason } from "./rejects.ts";
 
 const MAX_VALUE = 100_000;
 
-// Every source gives the fields as text, `problem`,
-// `detail`, `wrong_field`, `text` (the line) and `line`.
+// Every source gives the fields as text, `refused` (why the row is,
+// or NULL), `text` (the line) and `line`.
+
+/** Why a row is refused, in words, and by which field, all in SQL. */
+const refusal = (reason: Reason, detail: string, field = "NULL"): string =>
+  `{reason: '${reason}', detail: ${detail}, field: ${field}::VARCHAR}`;
+
+/** The first of these that is so; of none NULL, of the same type. */
+const refusedBy = (cases: readonly string[]): string =>
+  `CASE WHEN false THEN ${refusal("broken_line", "''")} ${cases.join(" ")} END`;
+
+/** Every field of a kind; NULL for one without a column. */
+const valuesSql = (
+  kind: ImportKind,
+  columns: MappedColumns,
+  valueOf: (field: string, column: string) => string,
+): string =>
+  mappedFields(kind)
+    .map((field) => {
+      const column = columns.get(field);
+      return `${column === undefined ? "NULL::VARCHAR" : valueOf(field, column)} AS ${field}`;
+    })
+    .join(", ");
 
 export function parquetRows(
   kind: ImportKind,
@@ -25,12 +47,8 @@ export function parquetRows(
   columns: MappedColumns,
   types: ReadonlyMap<string, string>,
 ) {
-  const undecodable: { readonly field: string; readonly when: string; readonly words: string }[] =
-    [];
-  const values = mappedFields(kind).map((field) => {
-    const column = columns.get(field);
-    if (column === undefined) return `NULL::VARCHAR AS ${field}`;
-
+  const undecodable: string[] = [];
+  const values = valuesSql(kind, columns, (field, column) => {
     const type = types.get(column) ?? "VARCHAR";
     if (field !== "specialties" && isNestedType(type)) {
       throw new InputError(
@@ -51,37 +69,30 @@ export function parquetRows(
 
     if (type === "BLOB") {
       const words = literal(`column "${column}" holds bytes that are not UTF-8`);
-      undecodable.push({
-        field,
-        when: `${identifier(column)} IS NOT NULL AND ${value} IS NULL`,
-        words,
-      });
-      return `coalesce(${value}, ${identifier(column)}::VARCHAR) AS ${field}`;
+      undecodable.push(
+        `WHEN ${identifier(column)} IS NOT NULL AND ${value} IS NULL ` +
+          `THEN ${refusal("broken_line", words, `'${field}'`)}`,
+      );
+      return `coalesce(${value}, ${identifier(column)}::VARCHAR)`;
     }
 
-    return `${value} AS ${field}`;
+    return value;
   });
 
-  const detail = firstOf(undecodable.map(({ when, words }) => `WHEN ${when} THEN ${words}`));
-  const wrong = firstOf(undecodable.map(({ when, field }) => `WHEN ${when} THEN '${field}'`));
-  return `SELECT ${values.join(", ")}, CASE WHEN ${detail} IS NOT NULL THEN 'broken_line' END AS problem, ${detail} AS detail,
-    ${wrong} AS wrong_field, NULL::VARCHAR AS text, file_row_number + 1 AS line FROM ${parquetSql(file)}`;
+  return `SELECT ${values}, ${refusedBy(undecodable)} AS refused,
+    NULL::VARCHAR AS text, file_row_number + 1 AS line FROM ${parquetSql(file)}`;
 }
-
-const firstOf = (cases: readonly string[]): string =>
-  cases.length === 0 ? "NULL::VARCHAR" : `CASE ${cases.join(" ")} END`;
 
 /**
  * A FROM clause over a file of rows in plain form
  * (rows.ts) with these columns beside the line's own.
  */
-const plainSql = (path: string, columns: readonly string[]): string =>
-  `read_csv(${literal(path)}, columns = {'line': 'BIGINT', 'detail': 'VARCHAR', 'text': 'VARCHAR', ${columns
-    .map((column) => `'${column}': 'VARCHAR'`)
-    .join(
-      ", ",
-    )}}, delim = chr(1), quote = '', escape = '', comment = '', header = false, auto_detect = false, new_line = '\\n',
-    nullstr = '', max_line_size = 4194304)`;
+const plainSql = (path: string, columns: readonly string[]): string => {
+  const texts = ["detail", "text", ...columns].map((column) => `'${column}': 'VARCHAR'`);
+  return `read_csv(${literal(path)}, columns = {'line': 'BIGINT', ${texts.join(", ")}},
+    delim = chr(1), quote = '', escape = '', comment = '', header = false, auto_detect = false,
+    new_line = '\\n', nullstr = '', max_line_size = 4194304)`;
+};
 
 const plainText = (column: string, hasEscapes: boolean): string =>
   hasEscapes
@@ -98,6 +109,9 @@ const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-",
   .map(literal)
   .join(", ");
 
+/** As the reader of rows says. */
+const BROKEN = `WHEN detail IS NOT NULL THEN ${refusal("broken_line", "detail")}`;
+
 interface PlainFile {
   readonly path: string;
   readonly columns: MappedColumns;
@@ -107,13 +121,12 @@ interface PlainFile {
 
 export function csvRows(kind: ImportKind, { path, columns, hasEscapes }: PlainFile): string {
   const present = mappedFields(kind).filter((field) => columns.has(field));
-  const values = mappedFields(kind).map((field) => {
-    if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
+  const values = valuesSql(kind, columns, (field) => {
     const value = plainText(field, hasEscapes);
-    return `CASE WHEN ${trimmed(value)} NOT IN (${NOTHING}) THEN ${value} END AS ${field}`;
+    return `CASE WHEN ${trimmed(value)} NOT IN (${NOTHING}) THEN ${value} END`;
   });
-  return `SELECT ${values.join(", ")}, CASE WHEN detail IS NOT NULL THEN 'broken_line' END AS problem, detail,
-    NULL::VARCHAR AS wrong_field, ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
+  return `SELECT ${values}, ${refusedBy([BROKEN])} AS refused,
+    ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
 }
 
 export function ndjsonRows(
@@ -129,42 +142,31 @@ export function ndjsonRows(
   });
 
   // ->> gives a string's text, and the JSON text of everything else.
-  const values = mappedFields(kind).map((field) => {
-    if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
+  const values = valuesSql(kind, columns, (field) => {
     const text = `${item(field)}->>'$'`;
-    if (!INTEGERS[kind].includes(field)) return `${text} AS ${field}`;
+    if (!INTEGERS[kind].includes(field)) return text;
     const number = typedNumberSql(`(${text})::DOUBLE`, `(${text})`, true);
-    return (
-      `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ` +
-      `${number} ELSE ${text} END AS ${field}`
-    );
+    return `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ${number} ELSE ${text} END`;
   });
 
   const texts = present.filter(
     (field) => field !== "specialties" && !lenientFields(kind).includes(field),
   );
+  const notText = texts.map((field) => {
+    const type = `json_type(${item(field)})`;
+    const words = `concat(${literal(columnOf(field))}, ' holds an ', lower(${type}))`;
+    const when = `${type} IN ('OBJECT', 'ARRAY', 'BOOLEAN')`;
+    return `WHEN ${when} THEN ${refusal("not_text", words, `'${field}'`)}`;
+  });
+  const noObject = `WHEN v IS NULL THEN ${refusal("broken_line", "'no JSON object'")}`;
 
-  const notText = (then: (field: string) => string): string =>
-    firstOf(
-      texts.map(
-        (field) =>
-          `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN ${then(field)}`,
-      ),
-    );
-
-  const wrong = notText((field) => `'${field}'`);
-  const words = notText(
-    (field) =>
-      `concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
-  );
-
-  return `SELECT ${values.join(", ")},
-      CASE WHEN detail IS NOT NULL OR v IS NULL THEN 'broken_line' WHEN ${wrong} IS NOT NULL THEN 'not_text' END AS problem,
-      CASE WHEN detail IS NOT NULL THEN detail WHEN v IS NULL THEN 'no JSON object' ELSE ${words} END AS detail,
-      CASE WHEN detail IS NULL THEN ${wrong} END AS wrong_field, coalesce(text, json) AS text, line
+  return `SELECT ${values}, ${refusedBy([BROKEN, noObject, ...notText])} AS refused,
+      coalesce(text, json) AS text, line
     FROM (SELECT line, detail, text, json, CASE WHEN json_valid(json) AND json_type(json) = 'OBJECT'
         THEN json_extract(json, [${paths.join(", ")}]) END AS v
-      FROM (SELECT line, detail, ${plainText("text", hasEscapes)} AS text, ${plainText("json", hasEscapes)} AS json FROM ${plainSql(path, ["json"])}))`;
+      FROM (SELECT line, detail, ${plainText("text", hasEscapes)} AS text,
+          ${plainText("json", hasEscapes)} AS json
+        FROM ${plainSql(path, ["json"])}))`;
 }
 
 /** A JSON pointer (RFC 6901): any key can be written, quotes and dots in it too. */
@@ -178,7 +180,9 @@ const WHITE = "e' \\t\\r\\n'";
  * nothing is left. Most have none, which is told by the ends.
  */
 const trimmed = (field: string): string =>
-  `CASE WHEN ${field} >= '!' AND NOT (suffix(${field}, ' ') OR suffix(${field}, e'\\n') OR suffix(${field}, e'\\r') OR suffix(${field}, e'\\t'))
+  `CASE WHEN ${field} >= '!'
+    AND NOT (suffix(${field}, ' ') OR suffix(${field}, e'\\n') OR suffix(${field}, e'\\r')
+    OR suffix(${field}, e'\\t'))
     THEN ${field} ELSE nullif(trim(${field}, ${WHITE}), '') END`;
 
 function mapped(field: string, values: ImportMap["values"]): string {
@@ -205,7 +209,7 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   const usable = usableSql(kind, map.numbers);
   const each = (of: (field: string) => string): string =>
     fields.map((field) => `${of(field)} AS ${field}`).join(", ");
-  const line = "problem, detail, wrong_field, text, line";
+  const line = "refused, text, line";
   let rows = `SELECT ${each(trimmed)}, ${line} FROM (${source})`;
   if (Object.keys(map.values).length > 0)
     rows = `SELECT ${each((field) => mapped(field, map.values))}, ${line} FROM (${rows})`;
@@ -220,27 +224,28 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
 
   rows =
     "SELECT *, " +
-    `${[...lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`), longest].join(", ")} FROM (${rows})`;
+    `${[...lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`), longest].join(", ")}
+      FROM (${rows})`;
 
   const identity = fileIdentity(kind).join(", ");
+  const nobody = refusal("no_identity", `'none of ${identity} has a value'`);
+  const tooLong = fields.map((field) => {
+    const words = `concat('${field} has ', length(${field}), ' characters')`;
+    return `WHEN length(${field}) > ${MAX_VALUE} THEN ${refusal("too_long", words, `'${field}'`)}`;
+  });
+  const refused = refusedBy([
+    "WHEN refused IS NOT NULL THEN refused",
+    `WHEN coalesce(${identity}) IS NULL THEN ${nobody}`,
+    `WHEN is_long THEN ${refusedBy(tooLong)}`,
+  ]);
+  const ownKey = `coalesce(${[...madeFrom(kind).map(keyOf), rowKey(kind)].join(", ")})`;
 
-  const tooLong = (then: (field: string) => string): string =>
-    "WHEN is_long THEN CASE " +
-    `${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
-
-  return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
-        ELSE ${madeId(kind, `coalesce(${[...madeFrom(kind).map(keyOf), rowKey(kind)].join(", ")})`)} END,
-      ${fields.slice(1).join(", ")}, ${lenient.map(usableOf).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN detail END,
-      CASE WHEN reason IS NOT NULL THEN wrong_field END, CASE WHEN reason IS NOT NULL THEN text END, ${file}, line
-    FROM (SELECT * EXCLUDE (problem, detail, wrong_field, is_long), CASE WHEN problem IS NOT NULL THEN problem
-        WHEN coalesce(${identity}) IS NULL THEN 'no_identity' ${tooLong(() => "'too_long'")} END AS reason,
-        CASE WHEN problem IS NOT NULL THEN detail WHEN coalesce(${identity}) IS NULL THEN 'none of ${identity} has a value'
-          ${tooLong(
-            (field) => `concat('${field} has ', length(${field}), ' characters')`,
-          )} END AS detail,
-        CASE WHEN problem IS NOT NULL THEN wrong_field WHEN coalesce(${identity}) IS NULL THEN NULL
-          ${tooLong((field) => `'${field}'`)} END AS wrong_field
-      FROM (${rows}))`;
+  return `SELECT CASE WHEN id IS NOT NULL OR refused IS NOT NULL THEN id
+        ELSE ${madeId(kind, ownKey)} END,
+      ${fields.slice(1).join(", ")}, ${lenient.map(usableOf).join(", ")},
+      refused.reason, refused.detail, refused.field,
+      CASE WHEN refused IS NOT NULL THEN text END, ${file}, line
+    FROM (SELECT * REPLACE (${refused} AS refused) FROM (${rows}))`;
 }
 
 /**

@@ -65,7 +65,7 @@ export interface Staging {
 interface FilePlan {
   readonly file: InputFile;
   readonly columns: MappedColumns;
-  readonly text?: TextFile;
+  readonly text: TextFile | undefined;
   readonly types: ReadonlyMap<string, string>;
   readonly proposed: ColumnMap;
 }
@@ -184,24 +184,20 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
   const { connection, map, options } = staging;
   options.signal?.throwIfAborted();
 
-  if (file.format === "parquet") {
-    const parquet = await parquetColumns(connection, file);
-    const names = parquet.map(({ name }) => name);
-    const types = new Map(parquet.map(({ name, type }) => [name, type]));
-    const columns = findColumns(kind, map[kind], { file: file.name, names, nested: false });
-    return { file, columns, types, proposed: proposedMap(kind, map[kind], names) };
-  }
-
-  const { signal } = options;
-  const text = await openTextFile(file, columnNames(kind, map[kind]), staging.text, { signal });
-  const { header: names, dialect } = text;
+  const isParquet = file.format === "parquet";
+  const parquet = isParquet ? await parquetColumns(connection, file) : [];
+  const isNamed = columnNames(kind, map[kind]);
+  const text = isParquet ? undefined : await openTextFile(file, isNamed, staging.text, options);
+  const names = text?.header ?? parquet.map(({ name }) => name);
   const columns = findColumns(kind, map[kind], {
     file: file.name,
     names,
-    copies: dialect?.copies,
+    copies: text?.dialect?.copies,
     nested: file.format === "ndjson",
   });
-  return { file, columns, text, types: new Map(), proposed: proposedMap(kind, map[kind], names) };
+
+  const types = new Map(parquet.map(({ name, type }) => [name, type]));
+  return { file, columns, text, types, proposed: proposedMap(kind, map[kind], names) };
 }
 
 async function stageParquet(
@@ -242,8 +238,10 @@ function stageText(
 
 async function markDuplicates(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
   const raw = `raw_${kind}`;
-  await connection.run(`UPDATE ${raw} SET reason = 'duplicate_id', detail = concat(twins.file, ' ', twins.line) FROM (
-      SELECT id AS shared, min(rowid) AS first, arg_min(file, rowid) AS file, arg_min(line, rowid) AS line
+  await connection.run(`UPDATE ${raw} SET reason = 'duplicate_id',
+    detail = concat(twins.file, ' ', twins.line) FROM (
+      SELECT id AS shared, min(rowid) AS first, arg_min(file, rowid) AS file,
+        arg_min(line, rowid) AS line
       FROM ${raw} WHERE reason IS NULL GROUP BY id HAVING count(*) > 1) AS twins
     WHERE ${raw}.id = twins.shared AND ${raw}.rowid <> twins.first AND reason IS NULL`);
 }
@@ -257,8 +255,11 @@ async function writeRefused(
   const members = fields.map((field) => `${field} := ${field}`);
   const value = fields.map((field) => `WHEN '${field}' THEN ${field}`).join(" ");
   const result = await connection.stream(
-    `SELECT file, line, reason, detail, text, id, to_json(struct_pack(${members.join(", ")}))::VARCHAR, blamed, left(CASE blamed ${value} END, ${MOST_OF_VALUE})
-     FROM (SELECT *, ${blamedSql(kind)} AS blamed FROM raw_${kind} WHERE reason IS NOT NULL) ORDER BY file, line`,
+    `SELECT file, line, reason, detail, text, id,
+      to_json(struct_pack(${members.join(", ")}))::VARCHAR, blamed,
+      left(CASE blamed ${value} END, ${MOST_OF_VALUE})
+     FROM (SELECT *, ${blamedSql(kind)} AS blamed FROM raw_${kind} WHERE reason IS NOT NULL)
+       ORDER BY file, line`,
   );
 
   const examples: RejectPlace[] = [];

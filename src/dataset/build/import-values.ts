@@ -27,7 +27,8 @@ const departmentSql = `CASE WHEN list_contains(${listSql(DEPARTMENTS)}, departme
 
 export async function departmentReport(connection: DuckDBConnection): Promise<DepartmentReport> {
   const reader = await connection.runAndReadAll(`SELECT department, people,
-      sum(people) FILTER (WHERE department IS NOT NULL) OVER (), sum(people) FILTER (WHERE department IS NULL) OVER ()
+      sum(people) FILTER (WHERE department IS NOT NULL) OVER (),
+        sum(people) FILTER (WHERE department IS NULL) OVER ()
     FROM (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
     WHERE ${position} IS NULL ORDER BY department IS NULL, 2 DESC, 1 LIMIT 10`);
   const rows = reader.getRowsJS();
@@ -56,13 +57,18 @@ const fourDigits = (time: string): string =>
  * A date, a timestamp or an epoch. Never cast to a type with
  * a zone: DuckDB (1.5.6) takes the zone of the row before.
  */
-const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
-  THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN ${fourDigits("updated_at")} END ELSE ${fourDigits(`strftime(coalesce(
-  CASE WHEN regexp_full_match(updated_at, '[0-9]{9,10}') THEN make_timestamp(updated_at::BIGINT * 1000000)
-    WHEN regexp_full_match(updated_at, '[0-9]{12,13}') THEN make_timestamp(updated_at::BIGINT * 1000)
+const timestampSql = `CASE
+  WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
+  THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN ${fourDigits("updated_at")} END
+    ELSE ${fourDigits(`strftime(coalesce(
+  CASE WHEN regexp_full_match(updated_at, '[0-9]{9,10}')
+    THEN make_timestamp(updated_at::BIGINT * 1000000)
+    WHEN regexp_full_match(updated_at, '[0-9]{12,13}')
+    THEN make_timestamp(updated_at::BIGINT * 1000)
     WHEN regexp_full_match(updated_at, '[0-9]{8}') THEN try_strptime(updated_at, '%Y%m%d') END,
   CASE WHEN regexp_full_match(updated_at, '${DAY}(${TIME})?') THEN TRY_CAST(updated_at AS TIMESTAMP)
-    WHEN regexp_full_match(updated_at, '${DAY}${TIME}${ZONE}') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
+    WHEN regexp_full_match(updated_at, '${DAY}${TIME}${ZONE}')
+    THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
 ), '%Y-%m-%dT%H:%M:%SZ')`)} END`;
 
 /**
@@ -126,7 +132,8 @@ export async function clearedReport(
   for (const field of lenientFields(kind)) {
     const reader = await connection.runAndReadAll(
       `SELECT ${field}, count(*), sum(count(*)) OVER ()::BIGINT FROM raw_${kind}
-       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usableOf(field)} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5`,
+       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usableOf(field)} IS NULL GROUP BY 1
+         ORDER BY 2 DESC, 1 LIMIT 5`,
     );
     const rows = reader.getRowsJS();
     if (rows.length === 0) continue;
@@ -178,8 +185,10 @@ const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = 
     location: LOCATION,
   },
   companies: {
-    specialties: `coalesce(list_filter(list_transform(CASE WHEN starts_with(specialties, '[') AND json_valid(specialties) THEN TRY_CAST(specialties::JSON AS VARCHAR[])
-      ELSE string_split_regex(specialties, '[;|]') END, lambda part: trim(part)), lambda part: part <> ''), []::VARCHAR[])`,
+    specialties: `coalesce(list_filter(list_transform(CASE WHEN starts_with(specialties, '[')
+      AND json_valid(specialties) THEN TRY_CAST(specialties::JSON AS VARCHAR[])
+      ELSE string_split_regex(specialties, '[;|]') END, lambda part: trim(part)),
+      lambda part: part <> ''), []::VARCHAR[])`,
     location: LOCATION,
   },
 };
@@ -218,8 +227,10 @@ export async function deriveCompanies(connection: DuckDBConnection): Promise<num
   ];
 
   await connection.run(`CREATE TABLE employers AS
-    SELECT place, company_address AS address, company_network_url, company_domain AS domain, company_name AS name,
-      CASE WHEN company_address IS NULL AND company_domain IS NULL THEN normal_form(company_name) END AS plain FROM staged_people
+    SELECT place, company_address AS address, company_network_url, company_domain AS domain,
+      company_name AS name,
+      CASE WHEN company_address IS NULL
+        AND company_domain IS NULL THEN normal_form(company_name) END AS plain FROM staged_people
     WHERE coalesce(company_network_url, company_domain, company_name) IS NOT NULL`);
 
   // A bare slug stands for the whole address where somebody gives that.
@@ -229,15 +240,19 @@ export async function deriveCompanies(connection: DuckDBConnection): Promise<num
   );
 
   if (toNumber(bare) > 0) {
-    await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL FROM (
-      SELECT slug_of(address) AS slug, min(address) AS address FROM employers WHERE contains(address, '/') GROUP BY 1) AS whole
+    await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL
+      FROM (
+      SELECT slug_of(address) AS slug, min(address) AS address FROM employers
+        WHERE contains(address, '/') GROUP BY 1) AS whole
     WHERE employers.address = whole.slug`);
   }
 
   for (const [key, where] of tiers) {
     await connection.run(`INSERT INTO staged_companies BY NAME
-      SELECT 'c' || left(md5('${key} ' || shared), 20) AS id, * EXCLUDE (shared), []::VARCHAR[] AS specialties
-      FROM (SELECT ${key === "name" ? "plain" : key} AS shared, ${first("name")}, ${first("domain")}, ${first("company_network_url")}
+      SELECT 'c' || left(md5('${key} ' || shared), 20) AS id, * EXCLUDE (shared),
+        []::VARCHAR[] AS specialties
+      FROM (SELECT ${key === "name" ? "plain" : key} AS shared, ${first("name")},
+        ${first("domain")}, ${first("company_network_url")}
         FROM employers WHERE ${where} GROUP BY 1)`);
   }
 

@@ -46,8 +46,10 @@ const STEPS = [
  */
 export async function linkCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run(`CREATE TABLE keyed_companies AS
-SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(name) AS name_key, domain_form(domain) AS domain_key,
-  address, slug_of(address) AS slug, name, domain, company_network_url, ${packedSql(COMPANY_FIELDS)} AS doc
+SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(name) AS name_key,
+  domain_form(domain) AS domain_key,
+  address, slug_of(address) AS slug, name, domain, company_network_url,
+  ${packedSql(COMPANY_FIELDS)} AS doc
 FROM (SELECT *, address_form(company_network_url) AS address FROM staged_companies) ORDER BY id`);
   await connection.run(`CREATE TABLE link_keys AS
     SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people;
@@ -89,7 +91,8 @@ export const addressKey = (slug: string, address: string): string =>
  * completes them, and each one's company's position.
  */
 export const employerSql = (people: string): string => `SELECT s.* REPLACE (
-    coalesce(s.company_name, k.name) AS company_name, coalesce(s.company_domain, k.domain) AS company_domain,
+    coalesce(s.company_name, k.name) AS company_name,
+    coalesce(s.company_domain, k.domain) AS company_domain,
     coalesce(k.company_network_url, s.company_network_url) AS company_network_url,
     coalesce(k.address, s.company_address) AS company_address), k.seq AS company
   FROM ${people} s LEFT JOIN employed e ON e.place = s.place

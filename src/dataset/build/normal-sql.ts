@@ -9,9 +9,12 @@ import { addFunction } from "../duckdb.ts";
  * Cyrillic, Hebrew, Arabic and Thai, kana, hangul, Chinese characters, symbols, emoji.
  */
 const PLAIN = [
-  "!-~\\x{a1}-\\x{a7}\\x{ab}\\x{b0}\\x{b7}\\x{bb}\\x{bf}-\\x{12f}\\x{141}-\\x{148}\\x{14a}-\\x{17e}",
-  "\\x{388}-\\x{3c1}\\x{3c3}-\\x{3ce}\\x{400}-\\x{45f}\\x{5d0}-\\x{5ea}\\x{620}-\\x{64a}\\x{e01}-\\x{e30}",
-  "\\x{2012}-\\x{2016}\\x{2018}-\\x{2022}\\x{2600}-\\x{27bf}\\x{3041}-\\x{3096}\\x{30a1}-\\x{30fa}\\x{30fc}",
+  "!-~\\x{a1}-\\x{a7}\\x{ab}\\x{b0}\\x{b7}\\x{bb}\\x{bf}-\\x{12f}",
+  "\\x{141}-\\x{148}\\x{14a}-\\x{17e}",
+  "\\x{388}-\\x{3c1}\\x{3c3}-\\x{3ce}\\x{400}-\\x{45f}\\x{5d0}-\\x{5ea}",
+  "\\x{620}-\\x{64a}\\x{e01}-\\x{e30}",
+  "\\x{2012}-\\x{2016}\\x{2018}-\\x{2022}\\x{2600}-\\x{27bf}",
+  "\\x{3041}-\\x{3096}\\x{30a1}-\\x{30fa}\\x{30fc}",
   "\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{ac00}-\\x{d7a3}\\x{1f300}-\\x{1faff}",
 ].join("");
 
@@ -59,10 +62,12 @@ export async function addNormalForms(
     address_form: `WHEN contains(x, '--') AND contains(lower(x), 'xn--') THEN js_address_form(x)
       WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
       WHEN regexp_full_match(x, '[A-Za-z0-9_-]+') THEN lower(x)
-      WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*') THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,
+      WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*')
+      THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,
     // Of "www.example" nothing with a dot is left.
     domain_form: `WHEN regexp_full_match(x, '${PLAIN_DOMAIN}') AND NOT starts_with(x, 'www.') THEN x
-      WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?(www[.])+[^.]*') THEN js_domain_form(x)
+      WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?(www[.])+[^.]*')
+      THEN js_domain_form(x)
       WHEN regexp_full_match(x, '${DOMAIN}') THEN ${bare("x")} ELSE js_domain_form(x)`,
     slug_of: "ELSE split_part(x, '/', -1)",
   };

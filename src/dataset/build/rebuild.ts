@@ -2,12 +2,12 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS, type Person } from "../../shared/contract/records.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { RecordStore } from "../embedded/record-store.ts";
-import { currentVersion, type DatasetMeta, markInUse, newVersion, readPointer } from "../layout.ts";
-import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
+import { currentVersion, markInUse, newVersion, readPointer } from "../layout.ts";
+import { isHidden, noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
 import { dropPrevious } from "../versions.ts";
 import { buildDataset } from "./build.ts";
 import type { BuildOptions } from "./options.ts";
-import { loadRecords, peopleOf, stagedBytes, stagePeople } from "./records-table.ts";
+import { loadRecords, stagedBytes, stagePeople } from "./records-table.ts";
 
 /**
  * Builds the current version without whom it leaves out now.
@@ -27,7 +27,7 @@ export async function rebuildDataset(options: BuildOptions) {
     const store = await RecordStore.open(folder);
 
     try {
-      const people = peopleLeft(store, meta, suppression, options);
+      const people = peopleLeft(store, suppression, options);
       const remainder = await stagePeople({ connection, scratch }, people);
       removed = meta.people - remainder;
 
@@ -40,7 +40,7 @@ export async function rebuildDataset(options: BuildOptions) {
         { connection, scratch },
         "staged_companies",
         COMPANY_FIELDS,
-        store.companies(),
+        store.all("companies"),
       );
 
       return meta.source;
@@ -62,34 +62,35 @@ export async function rebuildDataset(options: BuildOptions) {
 
 async function* peopleLeft(
   store: RecordStore,
-  { people }: DatasetMeta,
   suppression: Suppression,
-  { signal, onProgress }: BuildOptions,
+  options: Watched,
 ): AsyncGenerator<string> {
-  const onRead = (done: number): void => onProgress?.({ phase: "read", done, total: people });
-  for await (const record of peopleOf(store, people, signal, onRead)) {
-    const { id, network_url: address, company_domain: domain } = JSON.parse(record) as Person;
-    if (!suppression.hides({ id, address, domain })) yield record;
+  for await (const record of peopleOf(store, options)) {
+    if (!isHidden(JSON.parse(record) as Person, suppression)) yield record;
   }
 }
+
+type Watched = Pick<BuildOptions, "signal" | "onProgress">;
+
+const peopleOf = (store: RecordStore, { onProgress, signal }: Watched): AsyncGenerator<string> =>
+  store.all("people", (done) => {
+    signal?.throwIfAborted();
+    onProgress?.({ phase: "read", done, total: store.rows("people") });
+  });
 
 /**
  * Every person of the current version as JSON text,
  * in public order; nobody where there is no dataset.
  */
-export async function* currentPeople(
-  datasetDir: string,
-  { onProgress, signal }: Pick<BuildOptions, "signal" | "onProgress">,
-): AsyncGenerator<string> {
+export async function* currentPeople(datasetDir: string, options: Watched): AsyncGenerator<string> {
   if ((await readPointer(datasetDir)) === undefined) return;
 
-  const { folder, meta } = await currentVersion(datasetDir);
+  const { folder } = await currentVersion(datasetDir);
   const mark = markInUse(folder);
   const store = await RecordStore.open(folder);
-  const onRead = (done: number): void => onProgress?.({ phase: "read", done, total: meta.people });
 
   try {
-    yield* peopleOf(store, meta.people, signal, onRead);
+    yield* peopleOf(store, options);
   } finally {
     await store.close();
     mark.release();

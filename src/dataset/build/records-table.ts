@@ -11,30 +11,13 @@ import {
   type Person,
 } from "../../shared/contract/records.ts";
 import { literal } from "../duckdb.ts";
-import type { RecordStore } from "../embedded/record-store.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
 
-const ROWS_AT_ONCE = 1_000;
 /**
  * Records that lie in a file of their own for a moment:
  * so much disk is needed beside the table, some 100 MB.
  */
 const ROWS_A_FILE = 200_000;
-
-export async function* peopleOf(
-  store: RecordStore,
-  people: number,
-  signal?: AbortSignal,
-  onRead?: (done: number) => void,
-): AsyncGenerator<string> {
-  for (let start = 0; start < people; start += ROWS_AT_ONCE) {
-    signal?.throwIfAborted();
-    onRead?.(start);
-    const length = Math.min(ROWS_AT_ONCE, people - start);
-    const records = await store.people(Uint32Array.from({ length }, (_, index) => start + index));
-    for (const record of records) yield record.toString();
-  }
-}
 
 interface Room {
   readonly connection: DuckDBConnection;
@@ -62,40 +45,29 @@ export async function loadRecords(
   fields: readonly (keyof Person | keyof Company)[],
   records: AsyncGenerator<string>,
 ): Promise<number> {
-  const columns = fields.map((field) => {
-    const type =
-      field === "specialties" ? "VARCHAR[]" : NUMBER_FIELDS.has(field) ? "BIGINT" : "VARCHAR";
-    return { field, type };
-  });
+  const typeOf = (field: keyof Person | keyof Company): string =>
+    field === "specialties" ? "VARCHAR[]" : NUMBER_FIELDS.has(field) ? "BIGINT" : "VARCHAR";
+  const columns = fields.map((field) => `${field} ${typeOf(field)}`).join(", ");
+  const types = fields.map((field) => `${field}: '${typeOf(field)}'`).join(", ");
+  await connection.run(`CREATE TABLE ${table} (${columns})`);
 
-  await connection.run(
-    `CREATE TABLE ${table} (${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})`,
-  );
-
-  const types = columns.map(({ field, type }) => `${field}: '${type}'`).join(", ");
   const path = join(scratch, "records");
   let rows = 0;
-  let ended = false;
   async function* part(): AsyncGenerator<string> {
     for (let rest = ROWS_A_FILE; rest > 0; rest--) {
       const { done, value } = await records.next();
-      if (done) {
-        ended = true;
-        return;
-      }
+      if (done) return;
       rows++;
       yield `${value}\n`;
     }
   }
 
-  while (!ended) {
-    const before = rows;
+  for (let before = -1; before < rows; ) {
+    before = rows;
     await pipeline(Readable.from(part()), createWriteStream(path, { mode: 0o600 }));
-    if (rows > before) {
-      const source =
-        `read_json(${literal(path)}, format = 'newline_delimited', ` + `columns = {${types}})`;
-      await connection.run(`INSERT INTO ${table} SELECT * FROM ${source}`);
-    }
+    if (rows > before)
+      await connection.run(`INSERT INTO ${table} SELECT * FROM
+        read_json(${literal(path)}, format = 'newline_delimited', columns = {${types}})`);
     await rm(path);
   }
 

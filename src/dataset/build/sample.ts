@@ -2,7 +2,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import type { Person } from "../../shared/contract/records.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { DATASET_FORMAT, type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
-import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
+import { isHidden, noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
 import { buildDataset, buildVersion } from "./build.ts";
 import { companiesFor, type GenerateOptions, generateInto, Population } from "./generate.ts";
 import type { BuildOptions } from "./options.ts";
@@ -73,8 +73,7 @@ export async function ensureGenerated(
 
 function* visible(people: Iterable<Person>, hidden: Suppression): Generator<Person> {
   for (const person of people) {
-    const { company_domain: domain, id, network_url: address } = person;
-    if (!hidden.hides({ id, address, domain })) yield person;
+    if (!isHidden(person, hidden)) yield person;
   }
 }
 

@@ -1,4 +1,4 @@
-import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
+import { FILTER_COLUMNS, NORMAL_COLUMNS } from "../../shared/contract/conditions.ts";
 import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
@@ -149,27 +149,23 @@ async function unlike(columns: ColumnFile, store: RecordStore, people: number): 
     (_, index) => index * step,
   );
   const records = (await store.people(rids)).map(
-    (record) => JSON.parse(String(record)) as Readonly<Record<string, unknown>>,
+    (record) => JSON.parse(String(record)) as Readonly<Record<string, string | number | null>>,
   );
 
   const wrong = new Set<number>();
   for (const column of FILTER_COLUMNS) {
-    const own = records.map((record) => formOf(column, record[column]));
-    const { coded, dictionary } = isPlaced(column)
-      ? { coded: await columns.coded(column), dictionary: undefined }
-      : await columns.column(column);
+    const coded = await columns.coded(column);
+    const spanOf = isPlaced(column)
+      ? async (value: string | number) => (await store.spans(column, [String(value)]))[0]
+      : (await columns.column(column)).dictionary.span;
 
     for (const [index, rid] of rids.entries()) {
       const codes = await codesOf(coded, Math.floor(rid / PEOPLE_A_CHUNK));
       const code = codes[rid % PEOPLE_A_CHUNK] ?? 0;
-      const value = own[index];
-      const isOwn = async (): Promise<boolean> => {
-        if (code >= coded.of.size) return value === null;
-        if (!isPlaced(column)) return dictionary?.value(code) === value;
-        const [[from, before] = [0, 0]] = await store.spans(column, [String(value)]);
-        return code >= from && code < before;
-      };
-      if (!(await isOwn())) wrong.add(rid);
+      const value = formOf(column, records[index]?.[column]);
+      const none = [coded.of.size, Number.POSITIVE_INFINITY] as const;
+      const [from, before] = (value === null ? none : await spanOf(value)) ?? [0, 0];
+      if (code < from || code >= before) wrong.add(rid);
     }
   }
 
@@ -200,5 +196,5 @@ async function unlike(columns: ColumnFile, store: RecordStore, people: number): 
   return wrong.size;
 }
 
-const formOf = (column: string, own: unknown): unknown =>
-  column !== "department" && typeof own === "string" ? normalForm(own) || null : (own ?? null);
+const formOf = (column: string, own: string | number | null = null): string | number | null =>
+  NORMAL_COLUMNS.includes(column) ? normalForm(String(own ?? "")) || null : own;

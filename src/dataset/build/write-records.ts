@@ -95,7 +95,8 @@ export async function writePeopleKeys(
 
     const order = new Uint32Array(isPlaced(index) ? people : 0);
     let next = 0;
-    const keys = `SELECT * FROM (SELECT ${key} AS key, * FROM ${table}) JOIN positions USING (place)`;
+    const keys = `SELECT * FROM (SELECT ${key} AS key, * FROM ${table})
+      JOIN positions USING (place)`;
 
     await writeKeys(writing, index, keys, (rids) => {
       if (isPlaced(index)) order.set(rids, next);
@@ -132,7 +133,8 @@ async function writeKeys(
 ): Promise<void> {
   // Ranks are quicker to sort than texts.
   const sorted = `SELECT key, rid FROM (${keys})
-    ORDER BY ${index === "employer" ? "employer_rank" : "key"}, rid LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
+    ORDER BY ${index === "employer" ? "employer_rank" : "key"}, rid
+    LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
   const lines = `SELECT ${keyLineSql("key", "rid")} FROM (${sorted}) WHERE key IS NOT NULL`;
   await eachPiece(writing, lines, async (piece, isLast) => {
     const { rids, size } = await writing.writer.addKeys(index, piece, isLast);

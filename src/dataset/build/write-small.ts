@@ -1,5 +1,9 @@
 import { join } from "node:path";
-import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
+import {
+  FILTER_COLUMNS,
+  NORMAL_COLUMNS,
+  NUMBER_COLUMNS,
+} from "../../shared/contract/conditions.ts";
 import { slugOf } from "../../shared/contract/naming/slug.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import {
@@ -8,13 +12,18 @@ import {
   PERSON_FIELDS,
   type Person,
 } from "../../shared/contract/records.ts";
-import { isPlaced, type KeyIndex, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
+import {
+  isPlaced,
+  type KeyIndex,
+  ROW_INDEXES,
+  type RowIndex,
+  SORT_KEYS,
+} from "../columns.ts";
 import {
   type ColumnValues,
   ColumnWriter,
   codesFor,
-  sizeOf,
-  textLines,
+  valueLines,
 } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import { packer } from "../embedded/records.ts";
@@ -44,16 +53,16 @@ class Column {
   }
 
   coding(name: string): Coding {
-    const isNumber = NUMBER_COLUMNS.includes(name);
-    const isAsIs = isNumber || name === "department";
     const forms = [...this.#numbers.keys()].map((value) =>
-      isAsIs ? (value as string | number | null) : formOf(value as string | null),
+      NORMAL_COLUMNS.includes(name)
+        ? formOf(value as string | null)
+        : ((value ?? "") as string | number),
     );
-    const rising = [...new Set(forms)].filter((form) => form !== null && form !== "");
-    rising.sort((a, b) => ((a ?? "") < (b ?? "") ? -1 : 1));
+    const rising = [...new Set(forms)].filter((form) => form !== "");
+    rising.sort((a, b) => (a < b ? -1 : 1));
     const places = new Map(rising.map((form, place) => [form, place]));
-    const values = isNumber ? Float64Array.from(rising, Number) : textLines(rising.map(String));
-    return { values, codes: forms.map((form) => places.get(form) ?? rising.length) };
+    const codes = forms.map((form) => places.get(form) ?? rising.length);
+    return { values: valueLines(rising, NUMBER_COLUMNS.includes(name)), codes };
   }
 }
 
@@ -133,7 +142,7 @@ class SmallPeople {
 
     for (const { codes, people, values } of codings.slice(0, SORT_KEYS.length)) {
       for (const [place, number] of people.entries()) {
-        ranks[place] = (ranks[place] ?? 0) * (sizeOf(values) + 1) + (codes[number] ?? 0);
+        ranks[place] = (ranks[place] ?? 0) * (values.size + 1) + (codes[number] ?? 0);
       }
     }
 
@@ -142,7 +151,7 @@ class SmallPeople {
     order.sort((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || (idOf(a) < idOf(b) ? -1 : 1));
 
     for (const { codes, name, people, values } of codings) {
-      const own = codesFor(sizeOf(values), order.length);
+      const own = codesFor(values.size, order.length);
       for (const [position, place] of order.entries())
         own[position] = codes[people[place] ?? 0] ?? 0;
       await columns.add(name, values, own);

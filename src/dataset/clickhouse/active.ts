@@ -2,6 +2,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { DatasetInfo } from "../engine.ts";
 import { codeOf } from "./errors.ts";
 import type { Topology } from "./schema.ts";
+import { rowsFrom } from "./statement.ts";
 
 /**
  * Exact answers: with `skip_unavailable_shards` a shard that is down would make a count smaller.
@@ -42,8 +43,7 @@ export async function activeDataset(
   const first = async (query: string): Promise<readonly unknown[] | undefined> => {
     const settings = { clickhouse_settings: { ...EXACT }, ...(abort_signal && { abort_signal }) };
     try {
-      const answer = await client.query({ query, format: "JSONCompact", ...settings });
-      return (await answer.json<readonly unknown[]>()).data[0];
+      return (await rowsFrom(client, query, settings))[0];
     } catch (error) {
       if (codeOf(error) === UNKNOWN_TABLE) return undefined;
       throw error;
@@ -84,11 +84,6 @@ export async function shardOf(
 ): Promise<number | undefined> {
   if (cluster === undefined) return 0;
   const query = `SELECT shard_num FROM system.clusters WHERE cluster = '${cluster}' AND is_local`;
-  const answer = await client.query({
-    query,
-    format: "JSONCompact",
-    ...(abort_signal && { abort_signal }),
-  });
-  const [row] = (await answer.json<readonly unknown[]>()).data;
+  const [row] = await rowsFrom(client, query, abort_signal && { abort_signal });
   return row && Number(row[0]);
 }

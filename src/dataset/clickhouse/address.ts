@@ -1,7 +1,8 @@
 import { InputError } from "../../shared/tables/input-file.ts";
 
 const FORM =
-  "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";
+  "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE" +
+  "[?cluster=NAME][&replicated=true][&tls=true]";
 
 /**
  * The password may come from the environment, where no process list shows it.
@@ -25,7 +26,8 @@ export function parseClickHouseAddress(text: string, password = "") {
   const urls = hosts.split(",").map((host) => {
     if (!/^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i.test(host))
       throw new InputError(`not a host: "${host}"; the form is ${FORM}`);
-    return `${scheme}://${/:\d+$/.test(host) ? host : `${host}:${scheme === "https" ? 8443 : 8123}`}`;
+    const port = scheme === "https" ? 8443 : 8123;
+    return `${scheme}://${host}${/:\d+$/.test(host) ? "" : `:${port}`}`;
   });
 
   const cluster = options.get("cluster") ?? undefined;

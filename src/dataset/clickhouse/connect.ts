@@ -2,6 +2,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { parseClickHouseAddress } from "./address.ts";
 import { DatasetRefusedError, DatasetUnavailableError, isLoss } from "./errors.ts";
 import type { Topology } from "./schema.ts";
+import { rowsFrom } from "./statement.ts";
 
 export interface ClickHouseServers {
   readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
@@ -84,8 +85,8 @@ export async function connectClickHouse(
 
 /** An old one binds no parameters: Debian has 18.16. */
 async function requireModern(client: ClickHouseClient): Promise<void> {
-  const answer = await client.query({ query: "SELECT version()", format: "JSONCompact" });
-  const version = String((await answer.json<readonly unknown[]>()).data[0]?.[0]);
+  const [row] = await rowsFrom(client, "SELECT version()");
+  const version = String(row?.[0]);
   if (Number.parseInt(version, 10) >= OLDEST) return;
   throw new Error(`its version is ${version}, and a dataset takes ${OLDEST} or newer`);
 }

@@ -25,7 +25,7 @@ import { type ClickHouseServers, closeAll, connectClickHouse } from "./connect.t
 import { codeOf } from "./errors.ts";
 import { ServerPool } from "./pool.ts";
 import { tablesOf } from "./schema.ts";
-import { bound, type Param, type Statement } from "./statement.ts";
+import { type Param, type Rows, rowsFrom, type Statement } from "./statement.ts";
 
 const VERIFY_MS = 3_600_000;
 const SPILL_BYTES = "2000000000";
@@ -39,8 +39,6 @@ export interface ClickHouseEngineOptions {
   /** Bytes for the row numbers of segments that are being paged through. Default 64 MiB. */
   readonly segmentCacheBytes?: number;
 }
-
-type Rows = readonly (readonly unknown[])[];
 
 interface PageCursor {
   readonly total: number;
@@ -113,9 +111,8 @@ export class ClickHouseEngine implements Engine {
     const params = { ...where.params, prefix, least, limit };
 
     // Missing text is ''.
-    const condition =
-      "value != " +
-      `''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
+    const form = key === "department" ? "lower(value)" : "value";
+    const condition = `value != '' AND startsWith(${form}, {prefix:String})`;
     const order = "ORDER BY n DESC, value LIMIT {limit:UInt32}";
 
     const [totals, tops] = await Promise.all(
@@ -242,14 +239,9 @@ export class ClickHouseEngine implements Engine {
     settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } },
   ): Promise<Rows> {
     const { abort_signal } = settings;
-    return this.#pool.ask(this.#active.info.version, async (client, loss) => {
-      const answer = await client.query({
-        ...bound(query),
-        ...settings,
-        abort_signal: abort_signal === undefined ? loss : AbortSignal.any([abort_signal, loss]),
-        format: "JSONCompact",
-      });
-      return (await answer.json<readonly unknown[]>()).data;
+    return this.#pool.ask(this.#active.info.version, (client, loss) => {
+      const signals = abort_signal === undefined ? loss : AbortSignal.any([abort_signal, loss]);
+      return rowsFrom(client, query, { ...settings, abort_signal: signals });
     });
   }
 

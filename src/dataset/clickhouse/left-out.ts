@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { slugOf } from "../../shared/contract/naming/slug.ts";
+import type { Person } from "../../shared/contract/records.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../shared/contract/suppression.ts";
 import { NoDatasetError } from "../layout.ts";
+import { isHidden } from "../suppression.ts";
 import { type Active, activeDataset } from "./active.ts";
 import { type ClickHouseServers, closeAll, connectClickHouse } from "./connect.ts";
 import { LoadServers, STATEMENT_MS } from "./load/servers.ts";
@@ -162,17 +164,7 @@ export class ServedPeople {
 
       for (const [rid, text] of await this.#servers.rows({ sql, params })) {
         const record = String(text);
-        const {
-          id,
-          network_url: address,
-          company_domain: domain,
-        } = JSON.parse(record) as Record<string, string | null>;
-        const who = {
-          id: id ?? undefined,
-          address: address ?? undefined,
-          domain: domain ?? undefined,
-        };
-        if (list.hides(who)) records.set(Number(rid), record);
+        if (isHidden(JSON.parse(record) as Person, list)) records.set(Number(rid), record);
       }
     }
 

@@ -21,7 +21,8 @@ export function tablesOf(version: string): { readonly people: string; readonly c
  */
 export const pointerTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
-  (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
+  (version String, activated UInt64, people UInt64, companies UInt64)
+  ENGINE = MergeTree() ORDER BY activated`;
 
 /**
  * Whom a version is served without. A step has them all,

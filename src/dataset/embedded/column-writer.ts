@@ -8,10 +8,11 @@ export const codesFor = (size: number, people: number): Codes =>
   new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
 
 /**
- * Texts in rising order by code point, a line feed behind
- * each, and how many and how many bytes without these.
+ * The different values of a column in rising order, of texts by code point, a line
+ * feed behind each, and how many and how many bytes without these.
  */
-export interface TextLines {
+export interface ColumnValues {
+  readonly isNumber: boolean;
   readonly size: number;
   readonly bytes: number;
   /**
@@ -21,17 +22,11 @@ export interface TextLines {
   readonly each: (take: (lines: Buffer) => Promise<number>) => Promise<void>;
 }
 
-export function textLines(texts: readonly string[]): TextLines {
-  const lines = Buffer.from(texts.map((text) => `${text}\n`).join(""));
-  const each: TextLines["each"] = async (take) => void (await take(lines));
-  return { size: texts.length, bytes: lines.length - texts.length, each };
+export function valueLines(values: readonly (string | number)[], isNumber = false): ColumnValues {
+  const lines = Buffer.from(values.map((value) => `${value}\n`).join(""));
+  const each: ColumnValues["each"] = async (take) => void (await take(lines));
+  return { isNumber, size: values.length, bytes: lines.length - values.length, each };
 }
-
-/** The different values of a column: numbers are in rising order too. */
-export type ColumnValues = TextLines | Float64Array;
-
-export const sizeOf = (values: ColumnValues): number =>
-  values instanceof Float64Array ? values.length : values.size;
 
 const LINE_FEED = 10;
 
@@ -51,7 +46,7 @@ export class ColumnWriter {
 
   /** @param codes a value's place among them by person */
   async add(column: string, values: ColumnValues, codes: Codes): Promise<void> {
-    const size = sizeOf(values);
+    const { isNumber, size } = values;
     const before = new Uint32Array(size + 2);
     for (const code of codes) {
       if (code > size) throw new Error(`a person has value ${code} of ${column}, of ${size}`);
@@ -63,9 +58,7 @@ export class ColumnWriter {
 
     this.#columns[column] = {
       ...(await this.#coded(codes, size)),
-      ...(values instanceof Float64Array
-        ? { numbers: await this.#file.put(values) }
-        : await this.#texts(values)),
+      ...(await (isNumber ? this.#numbers(values) : this.#texts(values))),
       before: await this.#file.put(before),
     };
   }
@@ -108,8 +101,25 @@ export class ColumnWriter {
     return this.#file.abandon();
   }
 
+  async #numbers({ each, size }: ColumnValues): Promise<Pick<ColumnHeader, "numbers">> {
+    const numbers: number[] = [];
+    await each(async (lines) => {
+      const end = lines.lastIndexOf(LINE_FEED) + 1;
+      for (const line of lines.toString("latin1", 0, end).split("\n").slice(0, -1))
+        numbers.push(Number(line));
+      return end;
+    });
+    if (numbers.length !== size) throw new Error(`${numbers.length} numbers, not ${size}`);
+
+    return { numbers: await this.#file.put(Float64Array.from(numbers)) };
+  }
+
   /** As they come: so they are never in memory as a whole. */
-  async #texts({ bytes, each, size }: TextLines): Promise<Pick<ColumnHeader, "starts" | "texts">> {
+  async #texts({
+    bytes,
+    each,
+    size,
+  }: ColumnValues): Promise<Pick<ColumnHeader, "starts" | "texts">> {
     if (bytes >= 2 ** 32) throw new Error("the different texts of a column are more than 4 GB");
 
     const starts = new Uint32Array(size + 1);

@@ -1,16 +1,16 @@
 import type { Condition } from "../../shared/contract/conditions.ts";
 import { partition, sortedTexts } from "./sorted-texts.ts";
 
-/** Half-open ranges of codes, rising and apart from each other. */
+/** Half-open ranges of codes. */
 export type Ranges = readonly (readonly [from: number, to: number])[];
 
+/** The different values of a column in rising order: a value's place is its code. */
 export interface Dictionary {
   readonly size: number;
   value(code: number): string | number;
-  ranges(condition: Condition): Ranges;
+  /** How many are below a value, and how many up to it. */
+  span(value: string | number): Ranges[number];
 }
-
-const range = (from: number, to: number): Ranges => (from < to ? [[from, to]] : []);
 
 export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
   const { below, compare, size, value } = sortedTexts(starts, bytes);
@@ -18,25 +18,10 @@ export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
   return {
     size,
     value,
-
-    ranges(condition) {
-      if (condition.kind === "prefix") {
-        const { from, before } = condition;
-        return range(
-          below(Buffer.from(from)),
-          before === undefined ? size : below(Buffer.from(before)),
-        );
-      }
-      if (condition.kind !== "in") return [];
-
-      const codes = new Set<number>();
-      for (const value of condition.values) {
-        const key = Buffer.from(value);
-        const code = below(key);
-        if (code < size && compare(key, code) === 0) codes.add(code);
-      }
-
-      return [...codes].sort((a, b) => a - b).map((code) => [code, code + 1]);
+    span(text) {
+      const key = Buffer.from(String(text));
+      const code = below(key);
+      return [code, code < size && compare(key, code) === 0 ? code + 1 : code];
     },
   };
 }
@@ -44,13 +29,24 @@ export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
 export const numberDictionary = (numbers: Float64Array): Dictionary => ({
   size: numbers.length,
   value: (code) => numbers[code] ?? 0,
-
-  ranges(condition) {
-    if (condition.kind !== "range") return [];
-    const { min = 0, max = Number.POSITIVE_INFINITY } = condition;
-    return range(
-      partition(numbers.length, (code) => (numbers[code] ?? 0) < min),
-      partition(numbers.length, (code) => (numbers[code] ?? 0) <= max),
-    );
-  },
+  span: (value) => [
+    partition(numbers.length, (code) => (numbers[code] ?? 0) < Number(value)),
+    partition(numbers.length, (code) => (numbers[code] ?? 0) <= Number(value)),
+  ],
 });
+
+/** Of who meets a condition: in any order, some of them empty or there twice. */
+export function rangesOf(
+  condition: Exclude<Condition, { kind: "address" }>,
+  { size, span }: Dictionary,
+): Ranges {
+  if (condition.kind === "in") return condition.values.map(span);
+
+  if (condition.kind === "range") {
+    const { min = 0, max = Number.POSITIVE_INFINITY } = condition;
+    return [[span(min)[0], span(max)[1]]];
+  }
+
+  const { before, from } = condition;
+  return [[span(from)[0], before === undefined ? size : span(before)[0]]];
+}

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { slugOf } from "../../shared/contract/naming/slug.ts";
+import type { Company } from "../../shared/contract/records.ts";
 import type { KeyIndex, ListedIndex, PlacedColumn } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
@@ -18,7 +19,7 @@ import { RECORDS_A_BLOCK } from "./blocks.ts";
 import { KEYS_A_BLOCK, ridsOf, soughtKey, spanIn } from "./key-blocks.ts";
 import { addressKeys, type KeyList } from "./keys.ts";
 import type { PaceOptions } from "./pace.ts";
-import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
+import { type Block, blockOf, RECORD_FORMS, type Stored } from "./records.ts";
 import { SpanFile } from "./span-file.ts";
 
 /**
@@ -26,6 +27,8 @@ import { SpanFile } from "./span-file.ts";
  * them: the end of a page is the beginning of the next.
  */
 const KEPT_BYTES = 4 * 2 ** 20;
+/** A whole number of blocks. */
+const RECORDS_A_PIECE = 32 * RECORDS_A_BLOCK;
 
 export interface StoredCompany extends FoundCompany {
   /** Position in the order of ids; what employees refer to. */
@@ -63,7 +66,7 @@ export class RecordStore {
 
   /** In the order of the positions. @throws Error where one is missing, DatasetDamagedError */
   async people(rids: Uint32Array): Promise<Buffer[]> {
-    return PEOPLE.json(await this.#records("people", rids));
+    return RECORD_FORMS.people.json(await this.#records("people", rids));
   }
 
   async #records(table: RecordTable, rids: Uint32Array): Promise<Stored[]> {
@@ -95,29 +98,24 @@ export class RecordStore {
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
     const seq = await this.#position(lookup);
     if (seq === undefined) return undefined;
-    const stored = await this.#records("companies", Uint32Array.of(seq));
-    const [record] = COMPANIES.json(stored);
-    const [fields] = stored.map((each) => COMPANIES.fields(each));
-    if (!record || !fields) return undefined;
+    const [record] = RECORD_FORMS.companies.json(
+      await this.#records("companies", Uint32Array.of(seq)),
+    );
+    if (!record) return undefined;
 
-    const address = fields("company_network_url");
-    return {
-      seq,
-      id: String(fields("id")),
-      address: typeof address === "string" ? canonicalAddress(address) : undefined,
-      record,
-    };
+    const { id, company_network_url: url } = JSON.parse(record.toString()) as Company;
+    return { seq, id, address: url === null ? undefined : canonicalAddress(url), record };
   }
 
-  async *companies(): AsyncGenerator<string> {
-    const companies = this.rows("companies");
-    for (let start = 0; start < companies; start += RECORDS_A_BLOCK) {
-      const length = Math.min(RECORDS_A_BLOCK, companies - start);
-      const records = await this.#records(
-        "companies",
-        Uint32Array.from({ length }, (_, index) => start + index),
-      );
-      for (const record of COMPANIES.json(records)) yield record.toString();
+  /** All of a table, in order, as JSON text. @param onRead told before each piece */
+  async *all(table: RecordTable, onRead?: (done: number) => void): AsyncGenerator<string> {
+    const rows = this.rows(table);
+    for (let start = 0; start < rows; start += RECORDS_A_PIECE) {
+      onRead?.(start);
+      const length = Math.min(RECORDS_A_PIECE, rows - start);
+      const rids = Uint32Array.from({ length }, (_, index) => start + index);
+      for (const record of RECORD_FORMS[table].json(await this.#records(table, rids)))
+        yield record.toString();
     }
   }
 

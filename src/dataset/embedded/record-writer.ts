@@ -155,7 +155,8 @@ const BLOCKS_A_MESSAGE = 128;
 const TEXT = `
 const { deflateRawSync } = require("node:zlib");
 return ({ bytes, ends, options }) => {
-  const packed = ends.map((end, index) => deflateRawSync(bytes.subarray(ends[index - 1] ?? 0, end), options));
+  const packed = ends.map((end, index) =>
+    deflateRawSync(bytes.subarray(ends[index - 1] ?? 0, end), options));
   let length = 0;
   const packedEnds = packed.map((each) => (length += each.length));
   const all = new Uint8Array(length);

@@ -71,7 +71,6 @@ let top = 0;
 
 class RecordForm {
   readonly #fields: number;
-  readonly #places: ReadonlyMap<string, number>;
   /** What stands before each value, in rows of as many words: its length, its words, and these. */
   readonly #openings: DataView;
   readonly #row: number;
@@ -83,8 +82,6 @@ class RecordForm {
 
   constructor(fields: readonly string[]) {
     this.#fields = fields.length;
-    this.#places = new Map(fields.map((field, place) => [field, place]));
-
     const openings = fields.map((field, index) =>
       Buffer.from(`${index === 0 ? "{" : ","}${JSON.stringify(field)}:`),
     );
@@ -120,19 +117,11 @@ class RecordForm {
    */
   json(records: readonly Stored[]): Buffer[] {
     this.#makeRoom(records);
-    return records.map((record) => this.#joined(record));
-  }
-
-  fields(record: Stored): (field: string) => unknown {
-    this.#makeRoom([record]);
-    const json = this.#joined(record);
-    const [begins, ends] = [this.#begins.slice(), this.#ends.slice()];
-    return (field) => {
-      const place = this.#places.get(field);
-      return place === undefined
-        ? null
-        : (JSON.parse(json.toString("utf8", begins[place], ends[place])) as unknown);
-    };
+    return records.map((record) => {
+      const start = top;
+      top = this.#join(record, start);
+      return Buffer.from(desk.buffer, start, top - start);
+    });
   }
 
   #makeRoom(records: readonly Stored[]): void {
@@ -144,12 +133,6 @@ class RecordForm {
     if (top + most <= desk.byteLength) return;
     desk = viewOf(Buffer.allocUnsafeSlow(Math.max(DESK_BYTES, most)));
     top = 0;
-  }
-
-  #joined(record: Stored): Buffer {
-    const start = top;
-    top = this.#join(record, start);
-    return Buffer.from(desk.buffer, start, top - start);
   }
 
   /**
@@ -250,8 +233,10 @@ function endOf(bytes: DataView, from: number): number {
 const damaged = (values: number): Error =>
   new Error(`a stored record does not have ${values} values`);
 
-export const PEOPLE = new RecordForm(PERSON_FIELDS);
-export const COMPANIES = new RecordForm(COMPANY_FIELDS);
+export const RECORD_FORMS = {
+  people: new RecordForm(PERSON_FIELDS),
+  companies: new RecordForm(COMPANY_FIELDS),
+} as const;
 
 export function packedSql(fields: readonly string[]): string {
   const values = fields.map((field) => {

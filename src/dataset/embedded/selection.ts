@@ -6,7 +6,7 @@ import { type FacetQuestion, OutOfTimeError } from "../engine.ts";
 import { facetOf } from "../facet.ts";
 import { ChunkedSegment, listSegment, type SegmentPositions } from "../segment.ts";
 import type { ColumnFile } from "./column-file.ts";
-import type { Ranges } from "./dictionary.ts";
+import { type Ranges, rangesOf } from "./dictionary.ts";
 import { addressKeys, type KeyList } from "./keys.ts";
 import type { RecordStore } from "./record-store.ts";
 import {
@@ -172,7 +172,7 @@ export class PeopleSelection {
     }
 
     const { before, coded, dictionary } = await this.#tables.columns.column(name);
-    const ranges = joined(dictionary.ranges(condition));
+    const ranges = joined(rangesOf(condition, dictionary));
     const people = ranges.reduce(
       (sum, [from, to]) => sum + (before[to] ?? 0) - (before[from] ?? 0),
       0,

@@ -5,7 +5,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError, say, usageError } from "../../shared/errors.ts";
-import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
+import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { accountView } from "../client/account-view.ts";
 import { type DeclaredPace, requestTurn } from "../client/declared-limit.ts";
 import type { CompanyQuery, Dialect, Seen } from "../client/dialect.ts";
@@ -22,6 +22,7 @@ import type {
   PaidCallOptions,
   ServiceClient,
 } from "../client/types.ts";
+import { Charges } from "./charges.ts";
 import { expressionsOf, nobodyBy, wordsIn } from "./expressions.ts";
 import {
   amountAt,
@@ -31,7 +32,7 @@ import {
   notAsDeclared,
   type VendorReply,
 } from "./meanings.ts";
-import { contractRow, strayIn } from "./rows.ts";
+import { type Came, Records, strayIn } from "./rows.ts";
 import {
   cannotBuy,
   namesIn,
@@ -41,7 +42,7 @@ import {
   pricedCounting,
   termsOf,
 } from "./terms.ts";
-import { itemsAt, type Span, wholeAt, withVendors } from "./verbatim.ts";
+import { wholeAt } from "./verbatim.ts";
 
 export interface Names {
   readonly nobody: readonly string[];
@@ -74,17 +75,10 @@ interface Found {
 
 /** The people of a reply; of one that is not as declared what it may have charged for, and why. */
 interface Rows {
-  readonly rows: readonly JsonRecord[];
-  /** The vendor's own, one for each. */
-  readonly items?: readonly JsonValue[];
+  readonly rows: Records;
   readonly asked?: number;
   readonly stop?: CliError;
-  /** Where those stand in the reply, if that is known. */
-  readonly spans?: readonly Span[] | undefined;
 }
-
-/** A call whose end nobody tells, as its process is gone, may be charged so long. */
-const CHARGED_MS = 300_000;
 
 /** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
 const MOST_IDS = 100;
@@ -93,12 +87,13 @@ const MOST_IDS = 100;
  * Whoever was merged into another answers with that one's id. He is found, and would be paid for,
  * by his own again: of one who is missing and one nobody asked for, the id that found him is his.
  */
-function underIds(ids: readonly string[], rows: readonly JsonRecord[]): readonly JsonRecord[] {
-  const came = new Set(rows.map(({ id }) => id));
-  const [missing, ...others] = ids.filter((id) => !came.has(id));
-  const strays = rows.filter(({ id }) => typeof id !== "string" || !ids.includes(id));
-  const isTold = missing !== undefined && others.length === 0 && strays.length === 1;
-  return isTold ? rows.map((row) => (row === strays[0] ? { ...row, id: missing } : row)) : rows;
+function nameAsAsked(ids: readonly string[], rows: Records): void {
+  const there = rows.ids();
+  const [missing, ...others] = ids.filter((id) => !there.includes(id));
+  const strays = there.flatMap((id, index) => (ids.some((each) => each === id) ? [] : [index]));
+  const [stray] = strays;
+  if (missing !== undefined && others.length === 0 && stray !== undefined && strays.length === 1)
+    rows.name(stray, missing);
 }
 
 /** The first page of a call that counts. */
@@ -120,14 +115,8 @@ export class DialectClient implements ServiceClient {
   readonly #options: ClientOptions;
   readonly #calls: ReturnType<typeof openCalls>;
   readonly #isProbe: boolean;
-  /** As the last reply told it; undefined where something was lost since. */
-  #balance: Credits | undefined;
-  /** Paid calls that are under way, all that went out, and how many had when it was told. */
-  #flying = 0;
-  #begun = 0;
-  #toldAt = 0;
-  /** Whether a balance that only a call of its own tells was seen to fall by a price. */
-  #isSeen = false;
+  readonly #nobodyThere: Records;
+  readonly #charges: Charges;
   /** Ids by which nobody could be read, though searches find them. */
   readonly #gone = new Set<string>();
   /** Filters that were seen to be no names that the vendor passes over. */
@@ -135,11 +124,6 @@ export class DialectClient implements ServiceClient {
   readonly #onSeen: VendorTerms["onSeen"];
   readonly #onCharged: VendorTerms["onCharged"];
   readonly #pace: DeclaredPace | undefined;
-  /** Where the balance alone tells a charge: knows who else of this machine is charged. */
-  readonly #payer: DeclaredPace["pacer"] | undefined;
-  /** When a call was last asked for, and when that one was which told the balance. */
-  #askedAt = 0;
-  #seenAt = 0;
 
   constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
     const { copy, heeded, isProbe = false, onCharged, onSeen, pace } = terms;
@@ -148,9 +132,7 @@ export class DialectClient implements ServiceClient {
     this.#onCharged = onCharged;
     pace?.pacer.declare(file.limits?.per_minute);
     this.#pace = pace;
-    const { balance, charged } = paidCall(file).reply ?? {};
-    const isByBalance = (balance ?? file.calls.account) !== undefined && charged === undefined;
-    this.#payer = isByBalance ? pace?.pacer : undefined;
+    this.#charges = new Charges(file, options.now, pace?.pacer);
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
     this.#calls = openCalls({ ...options, headers });
     this.baseUrl = this.#calls.baseUrl;
@@ -160,6 +142,7 @@ export class DialectClient implements ServiceClient {
     const tries = (filters: Filters): number => this.#untried(filters).length;
     this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting, tries };
     this.#file = file;
+    this.#nobodyThere = new Records(file, { body: Buffer.alloc(0), items: [] });
     this.#options = options;
     this.#isProbe = isProbe;
   }
@@ -301,10 +284,11 @@ export class DialectClient implements ServiceClient {
     const rows = call.pages?.size[0] ?? Number(ask.rows);
     for (const key of this.#untried(filters)) {
       const nobody = nobodyBy(this.#file, key);
-      const [balance, begun] = [this.#balance, this.#begun];
+      const pass = this.#charges.passing();
       const values = { ...ask, filters: [nobody], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
-      const found = reply.is === "refused" ? { rows: [] } : this.#rowsOf(reply, call, rows);
+      const found =
+        reply.is === "refused" ? { rows: this.#nobodyThere } : this.#rowsOf(reply, call, rows);
       if (found.rows.length > 0 || found.stop !== undefined) {
         const end = { nextCursor: null, total: undefined, withheld: 0 };
         const page = await this.#pageOf(reply, call, { ...end, ...found, filters: {} });
@@ -312,11 +296,7 @@ export class DialectClient implements ServiceClient {
       }
 
       this.#tell([key], true);
-      // What it cost all the same is seen in what the balance falls by next.
-      if (this.#begun === begun + 1) {
-        this.#balance = balance;
-        this.#begun = begun;
-      }
+      pass();
     }
 
     return undefined;
@@ -468,11 +448,12 @@ export class DialectClient implements ServiceClient {
     if (found.stop !== undefined)
       return this.#pageOf(reply, call, { ...page, ...found, withheld: 0 });
 
-    const rows = underIds(ids, found.rows);
-    const came = new Set(rows.map(({ id }) => id));
+    const { rows } = found;
+    nameAsAsked(ids, rows);
+    const came = new Set(rows.ids());
     for (const id of ids) if (!came.has(id)) this.#gone.add(id);
     const withheld = Math.max(0, ids.length - rows.length);
-    return this.#pageOf(reply, call, { ...page, ...found, rows, withheld });
+    return this.#pageOf(reply, call, { ...page, ...found, withheld });
   }
 
   async ids(
@@ -543,30 +524,28 @@ export class DialectClient implements ServiceClient {
    * @throws ServiceError, LostReplyError for what is neither people nor nobody
    */
   #rowsOf(reply: VendorReply, call: VendorCall, asked: number): Rows {
-    if (reply.is === "none" || reply.is === "gone") return { rows: [] };
+    if (reply.is === "none" || reply.is === "gone") return { rows: this.#nobodyThere };
     if (reply.is !== "ok") throw this.#failure(reply, call);
 
     const { rows, row = "" } = call.reply ?? {};
-    if (rows === undefined && isNothing(row, reply.told)) return { rows: [] };
-    const found = placed(rows ?? row, reply.told);
+    const { listed, raw, told } = reply;
+    const { body } = raw;
+    const make = (came: Omit<Came, "body">): Rows => ({
+      rows: new Records(this.#file, { body, ...came }, call.record),
+    });
+    if (listed !== undefined) return make(listed);
+    if (rows === undefined && isNothing(row, told)) return { rows: this.#nobodyThere };
+
+    const found = placed(rows ?? row, told);
     const list = (rows === undefined ? [found] : found) as JsonValue | undefined;
     // Whoever is null there is nobody, and no row.
     const items = Array.isArray(list) ? list.filter((each) => each !== null) : [];
-    const isRead = found !== undefined && Array.isArray(list) && !items.some(isNoRecord);
-    if (!isRead) {
-      const is = rows === undefined ? "a record" : "a list of people";
-      const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
-      return { rows: [], asked, stop };
-    }
+    if (found !== undefined && Array.isArray(list) && !items.some(isNoRecord))
+      return make({ items, spans: rows === undefined && row === "" ? wholeAt(body) : undefined });
 
-    const { body } = reply.raw;
-    const one = row === "" ? wholeAt(body) : undefined;
-    const spans = rows === undefined ? one : itemsAt(body, rows);
-    return {
-      rows: items.map((each) => contractRow(this.#file, each, call.record)),
-      items,
-      spans: spans?.length === items.length ? spans : undefined,
-    };
+    const is = rows === undefined ? "a record" : "a list of people";
+    const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
+    return { rows: this.#nobodyThere, asked, stop };
   }
 
   async #pageOf(
@@ -575,89 +554,31 @@ export class DialectClient implements ServiceClient {
     page: Pick<PageReply, "nextCursor" | "total" | "withheld"> &
       Rows & { readonly filters: Filters },
   ): Promise<PageReply> {
-    const { rows, asked = rows.length, items = [], spans, filters, stop, ...facts } = page;
-    const balance = amountAt(call.reply?.balance, reply.told);
-    const declared = declaredPrice(call, asked);
-    const told = amountAt(call.reply?.charged, reply.told) ?? this.#fellBy(balance);
-    const inBalance = told ?? (await this.#inBalance(declared, balance));
-    const charged = inBalance ?? declared;
-    this.#see(balance);
+    const { rows, asked = rows.length, filters, stop, ...facts } = page;
+    const { account } = this.#file.calls;
+    const askBalance = account && (() => this.#send(account, {}, { paid: false }));
+    const cost = await this.#charges.ofPage(call, reply.told, asked, askBalance);
+    const { balance, declared, told } = cost;
+    const charged = told ?? declared;
 
-    const stray = strayIn(this.#file, filters, rows, items);
+    const stray = strayIn(this.#file, filters, rows);
     if (stray !== undefined) this.#tell([stray.field], false);
     const forNobody =
       asked === 0 && charged > declared && dear(this.#file, charged, declared, "brought nobody");
     return {
       ...facts,
-      body: spans
-        ? withVendors(rows, reply.raw.body, spans, around(charged, balance))
-        : writtenAnew(rows, items, around(charged, balance, stop && reply.told.body)),
+      body: rows.written(around(charged, balance, stop && reply.told.body)),
       meta: this.#meta(reply, charged, balance),
       replayed: false,
       exact: true,
-      price: { declared, told: inBalance },
+      price: { declared, told },
       stop: stop ?? (stray ? strange(this.#file, stray) : forNobody || undefined),
     };
   }
 
-  #see(balance: Credits | undefined): void {
-    if (balance === undefined) return;
-    this.#balance = balance;
-    this.#seenAt = this.#askedAt;
-    this.#toldAt = this.#flying === 0 ? this.#begun : Number.POSITIVE_INFINITY;
-  }
-
-  /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
-  #seeFree(call: VendorCall, { told }: VendorReply): void {
-    const balance = amountAt(call.reply?.balance, told);
-    // Who has no price in the file only tells: a balance may have fallen for others.
-    const fell = call.price === undefined ? ZERO : this.#fellBy(balance, 0);
-    const charged = amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
-    this.#see(balance);
-    if (charged <= 0n) return;
-    this.#onCharged?.(charged);
-    throw dear(this.#file, charged, ZERO, "sells nobody");
-  }
-
-  /** Whether so many paid calls went out since the balance was told, and none is under way. */
-  #isAlone(calls = 1): boolean {
-    return this.#flying === 0 && this.#begun === this.#toldAt + calls;
-  }
-
-  /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(balance: Credits | undefined, calls = 1): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || !this.#isAlone(calls))
-      return undefined;
-    // Of what others of this machine took nobody can say which of them did.
-    if (this.#payer?.pays(this.#options.now(), this.#seenAt)) return undefined;
-    const fell = this.#balance - balance;
-    return fell < 0n ? undefined : (fell as Credits);
-  }
-
-  /**
-   * Where no reply tells a charge the balance is asked for after the first: one that fell by as
-   * much or more tells it. One that fell by less may be late, and proves nothing.
-   */
-  async #inBalance(declared: Credits, inReply: Credits | undefined): Promise<Credits | undefined> {
-    const { account } = this.#file.calls;
-    const [before, since] = [this.#balance, this.#seenAt];
-    const isAlone = inReply === undefined && this.#isAlone() && declared > 0n;
-    if (this.#isSeen || !isAlone || before === undefined || account === undefined) return undefined;
-
-    this.#isSeen = true;
-    const begun = this.#begun;
-    // The page is paid, and kept, whatever comes of the question.
-    await this.#send(account, {}, { paid: false }).catch(() => undefined);
-    // Pages that went out while it was asked are in the answer too.
-    const isShared =
-      this.#begun !== begun || this.#payer?.pays(this.#options.now(), since) === true;
-    const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
-    return fell < declared ? undefined : (fell as Credits);
-  }
-
   #nobody(total: number): PageReply {
     return {
-      body: writtenAnew([], [], around(ZERO, undefined)),
+      body: this.#nobodyThere.written(around(ZERO, undefined)),
       meta: this.#meta(undefined, ZERO),
       nextCursor: null,
       total,
@@ -718,7 +639,6 @@ export class DialectClient implements ServiceClient {
 
     if (this.#pace?.pacer.isDeclared) await requestTurn(this.#pace, signal);
     const startedAt = now();
-    this.#askedAt = startedAt;
     const said = { method: call.method, path: call.path, requestId: undefined };
     const tell = (outcome: number | string, used?: Credits): void =>
       log?.({
@@ -727,29 +647,30 @@ export class DialectClient implements ServiceClient {
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
       });
-    if (paid) {
-      this.#flying++;
-      this.#begun++;
-      this.#payer?.pays(startedAt + CHARGED_MS, startedAt);
-    }
+    const end = this.#charges.begin(paid);
     try {
-      const reply = meantBy(this.#file, await this.#calls.send(request));
+      const reply = meantBy(this.#file, await this.#calls.send(request), call);
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
-      if (!paid) this.#seeFree(call, reply);
-      else if (reply.is !== "ok") this.#balance = undefined;
+      if (!paid) this.#requireFree(call, reply);
+      else if (reply.is !== "ok") this.#charges.lose();
       return reply;
     } catch (error) {
       if (!(error instanceof LostReplyError)) throw error;
       tell(error.code);
-      if (paid) this.#balance = undefined;
+      if (paid) this.#charges.lose();
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
     } finally {
-      if (paid) {
-        this.#flying--;
-        this.#payer?.pays(now(), startedAt);
-      }
+      end();
     }
+  }
+
+  /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
+  #requireFree(call: VendorCall, { told }: VendorReply): void {
+    const charged = this.#charges.ofFree(call, told);
+    if (charged <= 0n) return;
+    this.#onCharged?.(charged);
+    throw dear(this.#file, charged, ZERO, "sells nobody");
   }
 
   #meta(reply?: VendorReply, used?: Credits, remaining?: Credits): ReplyMeta {
@@ -812,15 +733,6 @@ function around(used: Credits, remaining: Credits | undefined, whole?: JsonValue
     tail: `],"credits_used":${formatCredits(used)}${balance}${kept}}`,
   };
 }
-
-const writtenAnew = (
-  rows: readonly JsonRecord[],
-  items: readonly JsonValue[],
-  { head, tail }: ReturnType<typeof around>,
-): Buffer => {
-  const texts = rows.map((row, at) => stringifyExact({ ...row, vendor: items[at] ?? null }));
-  return Buffer.from(`${head}${texts.join(",")}${tail}`);
-};
 
 const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: string): CliError =>
   new CliError({

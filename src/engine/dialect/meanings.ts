@@ -8,29 +8,46 @@ import { type JsonValue, parseExact, stringifyExact } from "../../shared/rows/va
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "../client/rate-limit.ts";
 import type { RawReply } from "../client/wire.ts";
+import { type Listed, listApart } from "./verbatim.ts";
 
 /** A reply that was looked into. `told.body`: undefined where it is no JSON. */
 export interface VendorReply {
   readonly raw: RawReply;
+  /** Without the records of `listed`. */
   readonly told: VendorBody;
+  readonly listed: Listed | undefined;
   readonly is: Meaning;
 }
 
+/** Where the records of a call stand, if nobody looks for anything else in them, and no ids. */
+function recordsAt({ means }: DialectFile, { gives, reply = {} }: VendorCall): string | undefined {
+  const { rows } = reply;
+  const others = [...means.map(({ at }) => at), ...Object.values(reply)];
+  const isAlone = gives !== "ids" && !others.some((place) => place?.includes(`${rows}[`));
+  return isAlone ? rows : undefined;
+}
+
 /** What a reply means by the file: the first row that fits; else by its status. */
-export function meantBy(file: DialectFile, raw: RawReply): VendorReply {
-  const text = raw.body.toString("utf8");
-  const told: VendorBody = { body: parsed(text), header: (name) => header(raw.headers, name) };
+export function meantBy(file: DialectFile, raw: RawReply, call: VendorCall): VendorReply {
   const isSuccess = raw.status >= 200 && raw.status < 300;
+  const rows = recordsAt(file, call);
+  const apart = rows === undefined ? undefined : listApart(raw.body, rows);
+  const around = apart && parsed(apart.around);
+  const listed = around === undefined ? undefined : apart;
+  const body = around ?? parsed(raw.body.toString("utf8"));
+  const told: VendorBody = { body, header: (name) => header(raw.headers, name) };
+  const says = (words: string): boolean =>
+    raw.body.toString("utf8").toLowerCase().includes(words.toLowerCase());
 
   const row = file.means.find(({ status, text: words, at, equals }) => {
     // Words of a success may be somebody's title: only a place tells there, or the status itself.
     if (isSuccess && status === undefined && at === undefined) return false;
     if (status !== undefined && ![status].flat().includes(raw.status)) return false;
-    if (words !== undefined && !text.toLowerCase().includes(words.toLowerCase())) return false;
+    if (words !== undefined && !says(words)) return false;
     return at === undefined || placed(at, told) === equals;
   });
 
-  return { raw, told, is: row?.is ?? usual(raw.status, isSuccess, told.body) };
+  return { raw, told, listed, is: row?.is ?? usual(raw.status, isSuccess, body) };
 }
 
 function usual(status: number, isSuccess: boolean, body: JsonValue | undefined): Meaning {

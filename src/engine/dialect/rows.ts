@@ -4,13 +4,23 @@ import { normalForm } from "../../shared/contract/normalise.ts";
 import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { inRow } from "../../shared/dialect/holes.ts";
+import { inRow, pathsOf, reached, type Step } from "../../shared/dialect/holes.ts";
 import { type DialectFile, spellingsOf, type Words } from "../../shared/dialect/shape.ts";
-import { type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
+import type { Cells } from "../../shared/rows/scan.ts";
+import { isInteger, QUOTE } from "../../shared/rows/tokens.ts";
+import {
+  type JsonRecord,
+  type JsonValue,
+  parseExact,
+  stringifyExact,
+} from "../../shared/rows/values.ts";
+import { Bytes, type Span } from "./verbatim.ts";
 
 /** A field of the contract, and how it is read in a row. */
 interface Reading {
   readonly field: string;
+  /** What stands before its value in a row that is written. */
+  readonly head: Buffer;
   readonly at: string;
   readonly join: string;
   readonly isNumber: boolean;
@@ -29,26 +39,186 @@ function readingsOf(file: DialectFile, record: DialectFile["record"]): readonly 
     const from = record[field];
     if (from === undefined) return [];
     const { at, words, join = "; " } = placeOf(from);
-    return [{ field, at, join, isNumber: NUMBER_FIELDS.has(field), ours: oursOf(file, words) }];
+    const head = Buffer.from(`"${field}":`);
+    const isNumber = NUMBER_FIELDS.has(field);
+    return [{ field, head, at, join, isNumber, ours: oursOf(file, words) }];
   });
   READINGS.set(record, readings);
   return readings;
 }
 
-/** The fields of the contract that a file finds in a vendor's row. */
-export function contractRow(
-  file: DialectFile,
-  row: JsonValue,
-  record: DialectFile["record"] = file.record,
-): JsonRecord {
-  const out: Record<string, JsonValue> = {};
-  for (const { field, at, join, isNumber, ours } of readingsOf(file, record)) {
-    const value = ourWord(ours, plain(inRow(at, row), join));
+/** Records as they came: read, or where they stand in a reply, or both. */
+export interface Came {
+  readonly body: Buffer;
+  readonly spans?: readonly Span[] | undefined;
+  readonly cells?: Cells | undefined;
+  readonly items?: readonly JsonValue[] | undefined;
+}
+
+/** A column of the records of a reply, and what leads on in a value of it. */
+interface Source {
+  readonly column: number;
+  readonly rest: readonly Step[];
+}
+
+const NOTHING = Buffer.alloc(0);
+const COMMA = Buffer.from(",");
+const MARK = Buffer.from('"');
+/** The records of a reply, and the fields of the contract that its file finds in them. */
+export class Records {
+  readonly length: number;
+  readonly #readings: readonly Reading[];
+  readonly #came: Came;
+  readonly #items: (JsonValue | undefined)[];
+  readonly #cells: Cells | undefined;
+  readonly #sources = new Map<string, readonly Source[] | undefined>();
+  /** By its column the value that was read last, and of which record: several fields are in it. */
+  readonly #read = new Map<number, { readonly index: number; readonly value: JsonValue }>();
+  /** Of whom another id was asked for than he has. */
+  readonly #ids = new Map<number, string>();
+
+  constructor(file: DialectFile, came: Came, record: DialectFile["record"] = file.record) {
+    const { cells, items, spans } = came;
+    this.#readings = readingsOf(file, record);
+    this.#came = came;
+    this.#items = items === undefined ? [] : [...items];
+    this.#cells = cells?.isClear ? cells.leaves() : undefined;
+    this.length = items?.length ?? spans?.length ?? 0;
+  }
+
+  /** What stands at a place in one of them. */
+  found(index: number, place: string): JsonValue | undefined {
+    const sources = this.#cells?.knows(index) === true ? this.#sourcesOf(place) : undefined;
+    if (sources === undefined) return inRow(place, this.#item(index));
+    for (const { column, rest } of sources) {
+      const value = reached(this.#valueAt(index, column), rest);
+      if (value !== undefined && value !== null) return value;
+    }
+    return undefined;
+  }
+
+  /** A field of the contract; undefined: its file finds none. */
+  value(index: number, field: string): JsonValue | undefined {
+    const reading = this.#readings.find((each) => each.field === field);
+    return reading && this.#valueOf(index, reading);
+  }
+
+  /** As the contract has it: what it is is found by that. */
+  row(index: number): JsonRecord {
+    return Object.fromEntries(
+      this.#readings.map((reading) => [reading.field, this.#valueOf(index, reading)]),
+    );
+  }
+
+  ids(): readonly (JsonValue | undefined)[] {
+    return Array.from({ length: this.length }, (_, index) => this.value(index, "id"));
+  }
+
+  /** Another is asked for by an id than it has. */
+  name(index: number, id: string): void {
+    this.#ids.set(index, id);
+  }
+
+  /** Rows of the contract, each with the vendor's own as it came. */
+  written({ head, tail }: { readonly head: string; readonly tail: string }): Buffer {
+    const { body, spans } = this.#came;
+    const out = new Bytes();
+    out.text(head);
+    for (let index = 0; index < this.length; index++) {
+      out.text(index === 0 ? "{" : ",{");
+      for (const reading of this.#readings) {
+        out.span(reading.head);
+        this.#write(out, index, reading);
+        out.span(COMMA);
+      }
+      out.text('"vendor":');
+      const [start, end] = spans?.[index] ?? [];
+      if (start === undefined) out.text(stringifyExact(this.#item(index)));
+      else out.span(body, start, end);
+      out.text("}");
+    }
+    out.text(tail);
+    return out.made();
+  }
+
+  #write(out: Bytes, index: number, reading: Reading): void {
+    const { body } = this.#came;
+    const plain = this.#plainAt(index, reading);
+    if (plain === undefined) {
+      out.text(stringifyExact(this.#valueOf(index, reading)));
+      return;
+    }
+
+    const [start, end] = plain;
+    const mark = reading.isNumber || body[start] === QUOTE ? NOTHING : MARK;
+    out.span(mark);
+    out.span(body, start, end);
+    out.span(mark);
+  }
+
+  /** Where a text or an integer stands that is the field as it is. */
+  #plainAt(index: number, { at, ours }: Reading): Span | undefined {
+    const cells = this.#cells;
+    if (cells === undefined || ours !== undefined || this.#ids.has(index)) return undefined;
+    const [source, other] = (cells.knows(index) && this.#sourcesOf(at)) || [];
+    if (source === undefined || other !== undefined || source.rest.length > 0) return undefined;
+
+    const { bytes } = cells;
+    const start = cells.start(index, source.column);
+    const end = cells.mark(index, source.column) >> 2;
+    const isText = bytes[start] === QUOTE && end - start > 2;
+    return start > 0 && (isText || isInteger(bytes, start, end)) ? [start, end] : undefined;
+  }
+
+  #valueOf(index: number, { at, field, isNumber, join, ours }: Reading): JsonValue {
+    const named = field === "id" ? this.#ids.get(index) : undefined;
+    if (named !== undefined) return named;
+    const value = ourWord(ours, plain(this.found(index, at), join));
     const isTold = value === null || isNumber || typeof value === "string";
     // Identifiers are text, however many digits; what counts is a number.
-    out[field] = isTold ? value : stringifyExact(value);
+    return isTold ? value : stringifyExact(value);
   }
-  return out;
+
+  #item(index: number): JsonValue {
+    const [start, end] = this.#came.spans?.[index] ?? [];
+    const read = () => parseExact(this.#came.body.toString("utf8", start, end));
+    this.#items[index] ??= read();
+    return this.#items[index];
+  }
+
+  #valueAt(index: number, column: number): JsonValue | undefined {
+    const known = this.#read.get(column);
+    if (known?.index === index) return known.value;
+    const start = this.#cells?.start(index, column) ?? 0;
+    if (start === 0) return undefined;
+    const end = (this.#cells?.mark(index, column) ?? 0) >> 2;
+    const value = parseExact(this.#came.body.toString("utf8", start, end));
+    this.#read.set(column, { index, value });
+    return value;
+  }
+
+  /** Undefined: what stands there is a record, or perhaps one. */
+  #sourcesOf(place: string): readonly Source[] | undefined {
+    if (!this.#sources.has(place)) this.#sources.set(place, sourcesIn(this.#cells, place));
+    return this.#sources.get(place);
+  }
+}
+
+function sourcesIn(cells: Cells | undefined, place: string): readonly Source[] | undefined {
+  const keys = cells?.keys ?? [];
+  const sources: Source[] = [];
+  for (const path of pathsOf(place)) {
+    const steps = "steps" in path ? path.steps : [];
+    const most = steps.findIndex((step) => typeof step !== "string");
+    const names = steps.slice(0, most < 0 ? steps.length : most);
+    if (keys.some((key) => key.startsWith(`${names.join(".")}.`))) return undefined;
+
+    let length = names.length;
+    while (length > 0 && !keys.includes(names.slice(0, length).join("."))) length--;
+    const column = keys.indexOf(names.slice(0, length).join("."));
+    if (length > 0) sources.push({ column, rest: steps.slice(length) });
+  }
+  return sources;
 }
 
 type From = DialectFile["record"][string];
@@ -99,14 +269,8 @@ interface Stray {
 /**
  * The first row that says something else than it was asked for by. Of a list that
  * a field is the first of, any will do; what a row does not say proves nothing.
- * @param items the vendor's own rows
  */
-export function strayIn(
-  file: DialectFile,
-  filters: Filters,
-  rows: readonly JsonRecord[],
-  items: readonly JsonValue[],
-): Stray | undefined {
+export function strayIn(file: DialectFile, filters: Filters, rows: Records): Stray | undefined {
   const check = checkFilters(filters);
   if (!check.ok) return undefined;
 
@@ -114,7 +278,10 @@ export function strayIn(
   const { network_url: _, ...texts } = exact;
   const all = { ...texts, department: department?.map(normalForm) };
   for (const [field, wanted] of Object.entries(all)) {
-    if (wanted === undefined) continue;
+    const from = file.record[field];
+    if (wanted === undefined || from === undefined) continue;
+    const { at: place, words } = placeOf(from);
+    const ours = oursOf(file, words);
     // The rows of a segment say the same few words.
     const known = new Map<string, boolean>();
     const isWanted = (word: string): boolean => {
@@ -123,8 +290,14 @@ export function strayIn(
       return isIn;
     };
 
-    for (const [index, row] of rows.entries()) {
-      const said = wordsOf(file, field, row, items[index] ?? null);
+    for (let index = 0; index < rows.length; index++) {
+      const list = place.endsWith(FIRST)
+        ? rows.found(index, place.slice(0, -FIRST.length))
+        : undefined;
+      const values: readonly (JsonValue | undefined)[] = Array.isArray(list)
+        ? (list as readonly JsonValue[]).map((each) => ourWord(ours, each))
+        : [rows.value(index, field)];
+      const said = values.filter((each) => typeof each === "string");
       if (said.length === 0 || said.some(isWanted)) continue;
       return { field, row: index + 1, came: echo(said.join(", ")) };
     }
@@ -134,14 +307,3 @@ export function strayIn(
 }
 
 const FIRST = "[0]";
-
-function wordsOf(file: DialectFile, field: string, row: JsonRecord, item: JsonValue): string[] {
-  const { at = "", words } = placeOf(file.record[field] ?? "");
-  const ours = oursOf(file, words);
-  const said = row[field];
-  const list = at.endsWith(FIRST) ? inRow(at.slice(0, -FIRST.length), item) : undefined;
-  const values = Array.isArray(list)
-    ? (list as readonly JsonValue[]).map((each) => ourWord(ours, each))
-    : [said];
-  return values.filter((each) => typeof each === "string");
-}

@@ -1,42 +1,59 @@
 // Tested by test/unit/engine/dialect/verbatim.test.ts.
 import { isUtf8 } from "node:buffer";
-import { scanList } from "../../shared/rows/scan.ts";
+import { type Cells, scanList } from "../../shared/rows/scan.ts";
 import {
-  CLOSE_OBJECT,
+  LETTER_N,
   OPEN_LIST,
   OPEN_OBJECT,
   scanObject,
   skipSpace,
   skipValue,
 } from "../../shared/rows/tokens.ts";
-import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
 
 /** Where an item of a list stands in a reply. */
 export type Span = readonly [start: number, end: number];
 
+/** A reply whose list of records was found without reading it: each is read by itself. */
+export interface Listed {
+  /** What the reply is without them: an empty list is in their place. */
+  readonly around: string;
+  readonly spans: readonly Span[];
+  /** Where the values of each stand, if that is known. */
+  readonly cells: Cells | undefined;
+}
+
 /**
- * The items of a list as they came, of a reply that was read as JSON.
- * @param place of the list; undefined comes back where it is more than names of members
+ * The records of a list as they came, and what stands around it.
+ * @param place of the list; undefined comes back where it is more than names of members, and
+ * where what is there is no list of records, as JSON has them
  */
-export function itemsAt(body: Buffer, place: string): readonly Span[] | undefined {
+export function listApart(body: Buffer, place: string): Listed | undefined {
   if (/[[|:]/.test(place) || !isUtf8(body)) return undefined;
 
-  let found: readonly Span[] | undefined;
+  let found: readonly [at: number, list: ReturnType<typeof scanList>] | undefined;
   // Of two members of one name the later one counts, as for JSON.parse.
   const look = (at: number, [name, ...rest]: readonly string[]): number | undefined => {
-    if (name !== undefined) {
-      if (body[at] === OPEN_OBJECT)
-        scanObject(body, at, (key, start) => (key === name ? look(start, rest) : undefined));
-      return undefined;
+    if (name === undefined) {
+      found = body[at] === OPEN_LIST ? [at, scanList(body, at)] : undefined;
+      return found?.[1].end;
     }
-    if (body[at] !== OPEN_LIST) return undefined;
-    const { end, ends, starts } = scanList(body, at);
-    found = starts.map((start, index) => [start, ends[index] ?? end]);
-    return end;
+    if (body[at] === OPEN_OBJECT)
+      scanObject(body, at, (key, start) => (key === name ? look(start, rest) : undefined));
+    return undefined;
   };
 
   look(skipSpace(body, 0), place === "" ? [] : place.split("."));
-  return found;
+  if (found === undefined) return undefined;
+  const [at, { broken, cells, end, ends, starts }] = found;
+  if (broken.length > 0 || end < 0) return undefined;
+
+  // Whoever is null there is nobody.
+  const spans = starts.flatMap((start, index): Span[] =>
+    body[start] === LETTER_N ? [] : [[start, ends[index] ?? end]],
+  );
+  if (spans.some(([start]) => body[start] !== OPEN_OBJECT)) return undefined;
+  const around = `${body.toString("utf8", 0, at)}[]${body.toString("utf8", end)}`;
+  return { around, spans, cells: spans.length === starts.length ? cells : undefined };
 }
 
 /** The reply itself, where it is one object. */
@@ -46,32 +63,39 @@ export function wholeAt(body: Buffer): readonly Span[] | undefined {
   return isObject ? [[start, skipValue(body, start)]] : undefined;
 }
 
+/** A longer span is copied by the system, whose call costs as much. */
+const SHORT = 48;
 /** As many bytes as a letter of ours takes at most. */
 const UTF8_BYTES = 3;
 
-/**
- * Rows of the contract, each with the vendor's own as it came: copied, and not written anew.
- * @param rows the contract's fields of each
- */
-export function withVendors(
-  rows: readonly JsonRecord[],
-  body: Buffer,
-  spans: readonly Span[],
-  { head, tail }: { readonly head: string; readonly tail: string },
-): Buffer {
-  const fields = rows.map((row) => stringifyExact(row).slice(0, -1));
-  const letters = fields.reduce((sum, { length }) => sum + length, head.length + tail.length);
+/** What is put together of texts, and of bytes that are copied, in memory that is used again. */
+let room = Buffer.allocUnsafeSlow(1 << 16);
 
-  const out = Buffer.allocUnsafe(UTF8_BYTES * letters + SEPARATORS * rows.length + body.length);
-  let at = out.write(head);
-  for (const [index, [start, end]] of spans.entries()) {
-    at += out.write(`${index === 0 ? "" : ","}${fields[index]},"vendor":`, at);
-    at += body.copy(out, at, start, end);
-    out[at++] = CLOSE_OBJECT;
+export class Bytes {
+  #length = 0;
+
+  text(text: string): void {
+    this.#reserve(text.length * UTF8_BYTES);
+    this.#length += room.write(text, this.#length);
   }
-  at += out.write(tail, at);
-  return out.subarray(0, at);
-}
 
-/** Bytes between the fields of a row, the vendor's own and the next row. */
-const SEPARATORS = 12;
+  span(from: Buffer, start = 0, end = from.length): void {
+    this.#reserve(end - start);
+    if (end - start > SHORT) this.#length += from.copy(room, this.#length, start, end);
+    else for (let at = start; at < end; at++) room[this.#length++] = from[at] as number;
+  }
+
+  /** A copy of its own, that whoever reads it last may give back. */
+  made(): Buffer {
+    const made = Buffer.allocUnsafeSlow(this.#length);
+    room.copy(made, 0, 0, this.#length);
+    return made;
+  }
+
+  #reserve(more: number): void {
+    if (this.#length + more <= room.length) return;
+    const wider = Buffer.allocUnsafeSlow(Math.max(room.length * 2, this.#length + more));
+    room.copy(wider, 0, 0, this.#length);
+    room = wider;
+  }
+}

@@ -138,7 +138,10 @@ function block(text: string): string {
   }
   if (first.startsWith("|")) return table(lines);
   if (first.startsWith("- "))
-    return `<ul>${lines.map((line) => `<li>${inline(line.slice(2))}</li>`).join("")}</ul>`;
+    return `<ul>${text
+      .split(/\n(?=- )/)
+      .map((item) => `<li>${inline(item.slice(2).replaceAll("\n  ", " "))}</li>`)
+      .join("")}</ul>`;
 
   return `<p>${inline(lines.join(" "))}</p>`;
 }

@@ -82,13 +82,13 @@ const HEADER = "header:";
 const STEP = /^([^[\]]*)((?:\[(?:\d+|[^[\]=]+=[^[\]]*)\])*)$/;
 
 /** A member, or of a list the item at an index, or the first whose member is written so. */
-type Step = string | number | { readonly name: string; readonly wanted: string };
+export type Step = string | number | { readonly name: string; readonly wanted: string };
 type Path = { readonly header: string } | { readonly steps: readonly Step[] };
 
 /** The places of the files in use, taken apart once: each is looked for in every row. */
 const PLACES = new Map<string, readonly Path[]>();
 
-function pathsOf(place: string): readonly Path[] {
+export function pathsOf(place: string): readonly Path[] {
   const known = PLACES.get(place);
   if (known !== undefined) return known;
 
@@ -118,7 +118,7 @@ function stepsOf(step: string): Step[] {
  */
 export function placed(place: string, { body, header }: VendorBody): JsonValue | undefined {
   for (const path of pathsOf(place)) {
-    const value = "header" in path ? header(path.header) : at(body, path.steps);
+    const value = "header" in path ? header(path.header) : reached(body, path.steps);
     if (value !== undefined && value !== null) return value;
   }
   return undefined;
@@ -126,18 +126,21 @@ export function placed(place: string, { body, header }: VendorBody): JsonValue |
 
 /** Whether what stands there is said to be nothing. */
 export const isNothing = (place: string, { body }: VendorBody): boolean =>
-  pathsOf(place).some((path) => "steps" in path && at(body, path.steps) === null);
+  pathsOf(place).some((path) => "steps" in path && reached(body, path.steps) === null);
 
 /** Of a row, which has no headers. */
 export function inRow(place: string, row: JsonValue): JsonValue | undefined {
   for (const path of pathsOf(place)) {
-    const value = "steps" in path ? at(row, path.steps) : undefined;
+    const value = "steps" in path ? reached(row, path.steps) : undefined;
     if (value !== undefined && value !== null) return value;
   }
   return undefined;
 }
 
-function at(from: JsonValue | undefined, steps: readonly Step[]): JsonValue | undefined {
+export function reached(
+  from: JsonValue | undefined,
+  steps: readonly Step[],
+): JsonValue | undefined {
   let value = from;
   for (const step of steps) value = stepped(value, step);
   return value;

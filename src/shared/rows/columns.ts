@@ -3,13 +3,9 @@ import { aside, nearest } from "../contract/suggest.ts";
 import { harmlessLine } from "../contract/text.ts";
 import { option, say, usageError } from "../errors.ts";
 import type { Page } from "./page.ts";
-import type { Cells } from "./scan.ts";
+import { type Cells, MOST_NESTED } from "./scan.ts";
 import { OPEN_OBJECT } from "./tokens.ts";
 import { isNested, type JsonRecord, type JsonValue, type RecordKind } from "./values.ts";
-
-// Deeper than this a nested value is one cell of JSON:
-// a hostile record must not make columns without end.
-const MAX_DEPTH = 6;
 
 export const publishedFields = (kind: RecordKind): readonly string[] =>
   kind === "person" ? PERSON_FIELDS : COMPANY_FIELDS;
@@ -21,7 +17,7 @@ export function eachCell(
 ): void {
   for (const key of Object.keys(record)) {
     const value = record[key] ?? null;
-    if (isNested(value) && depth < MAX_DEPTH) {
+    if (isNested(value) && depth < MOST_NESTED) {
       eachCell(value, (column, inner) => visit(`${key}.${column}`, inner), depth + 1);
     } else visit(key, value);
   }
@@ -55,7 +51,7 @@ export class ColumnUnion {
   readonly #columns = new Set<string>();
 
   add(page: Page): void {
-    const { cells } = page;
+    const cells = page.cells?.leaves();
     // The first row has each of these keys.
     if (cells?.isFlat === true && page.isWhole) {
       for (const key of cells.keys) this.#columns.add(key);

@@ -60,7 +60,7 @@ export class CsvView implements View {
       const nested = this.#options.columns !== undefined;
       const cellsOf = (index: number): Cell[] =>
         nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index));
-      const { cells } = page;
+      const cells = nested ? page.cells : page.cells?.leaves();
       const sources = cells === undefined ? [] : this.#sources(cells);
       const positions = Array.from({ length: page.length }, (_, index) => page.position(index));
       const isCopied =

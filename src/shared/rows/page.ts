@@ -7,6 +7,7 @@ import {
   compact,
   isInteger,
   isJson,
+  LETTER_N,
   type Member,
   OPEN_LIST,
   OPEN_OBJECT,
@@ -27,8 +28,6 @@ import {
 } from "./values.ts";
 
 const LINE_BREAK = 0x0a;
-/** How `null` begins, which is nobody. */
-const NULL = 0x6e;
 const MARK = Buffer.from("\ufeff");
 const NOTHING: Spans = { starts: [], ends: [], broken: [], tight: true, long: false };
 
@@ -91,7 +90,7 @@ export class Page {
     const spans = findRows(bytes, kind);
     if (!("starts" in spans)) return new Page(bytes, NOTHING, undefined, spans);
 
-    const isRow = (start: number): boolean => bytes[start] !== NULL;
+    const isRow = (start: number): boolean => bytes[start] !== LETTER_N;
     if (spans.broken.length === 0 && spans.starts.every(isRow)) return new Page(bytes, spans);
     const broken = new Set(spans.broken);
     return new Page(

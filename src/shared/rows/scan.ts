@@ -7,6 +7,7 @@ import {
   CLOSE_OBJECT,
   COLON,
   isJson,
+  LETTER_N,
   Mender,
   OPEN_LIST,
   OPEN_OBJECT,
@@ -23,9 +24,10 @@ export const ESCAPED = 1;
 // Four times a position has to stay within 32 bits; a wider record is as likely a hostile one.
 const MOST_BYTES = 2 ** 29 - 4 * ORIGIN;
 const MOST_KEYS = 1_000;
+/** Deeper a nested record is one cell: a hostile one must not make columns without end. */
+export const MOST_NESTED = 6;
 /** Records that take so many times the bytes of their rows are not kept: the rows are parsed. */
 const MOST_RECORDS = 32;
-const LETTER_N = 0x6e;
 
 export interface Spans {
   readonly starts: readonly number[];
@@ -51,13 +53,13 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
   let mender: Mender | undefined;
   let sound: number | undefined;
 
-  let cells = Cells.learn(bytes, at, skipValue(bytes, at));
+  let scanner = RowScanner.learn(bytes, at, skipValue(bytes, at));
   for (;;) {
-    if (cells !== undefined) {
+    if (scanner !== undefined) {
       const before = starts.length;
-      at = cells.rows(at, starts, ends, findings);
+      at = scanner.rows(at, starts, ends, findings);
       if (starts.length > before) sound ??= starts[before];
-      if (cells.isFull) cells = undefined;
+      if (scanner.isFull) scanner = undefined;
     }
 
     if (at >= bytes.length || bytes[at] === CLOSE_LIST) break;
@@ -76,14 +78,13 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
       end = mender.endOf(at, sound);
     } else sound ??= at;
 
-    cells?.pass();
+    scanner?.pass();
     starts.push(at);
     ends.push(end);
     at = skipGap(bytes, end);
     if (at !== end + 1 && bytes[at] !== CLOSE_LIST) findings.spaces = true;
   }
 
-  cells?.keep();
   const tight = !findings.spaces && broken.length === 0;
   return {
     starts,
@@ -91,7 +92,7 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
     broken,
     tight,
     long: findings.long,
-    cells,
+    cells: scanner?.keep(),
     end: at < bytes.length ? at + 1 : -1,
   };
 }
@@ -105,6 +106,17 @@ function parsedEnd(bytes: Buffer, from: number, findings: Spacing): number {
   return end < 0 || !isJson(bytes, from, end) ? -1 : end;
 }
 
+/** Numbers of a record. */
+const strideOf = (keys: readonly string[]): number => 2 + keys.length * 2;
+
+/** A column of leaves: of whose rows it is, and which of them each row has there, -1: none. */
+interface Leaf {
+  readonly name: string;
+  readonly from: Cells;
+  readonly column: number;
+  readonly rows: Int32Array;
+}
+
 /**
  * Where the values of rows stand that have the keys of the first one. A record of each row is in
  * `records`: where it begins and ends, then two numbers for each key: where its value begins (0:
@@ -113,10 +125,105 @@ function parsedEnd(bytes: Buffer, from: number, findings: Spacing): number {
 export class Cells {
   readonly bytes: Buffer;
   readonly keys: readonly string[];
-  readonly stride: number;
-  records = new Int32Array(0);
+  readonly records: Int32Array;
   /** Each row is of its kind, and without a nested record. */
-  isFlat = true;
+  readonly isFlat: boolean;
+  readonly #stride: number;
+  #leaves: Cells | undefined;
+
+  constructor(bytes: Buffer, keys: readonly string[], records: Int32Array, isFlat: boolean) {
+    this.bytes = bytes;
+    this.keys = keys;
+    this.records = records;
+    this.isFlat = isFlat;
+    this.#stride = strideOf(keys);
+  }
+
+  get #length(): number {
+    return this.records.length / this.#stride;
+  }
+
+  /** Whether nobody can take a key for `b` in a nested record `a`. */
+  get isClear(): boolean {
+    return !this.keys.some((key) => key.includes("."));
+  }
+
+  /** Whether it is known where the values of a row stand. */
+  knows(row: number): boolean {
+    return this.records[row * this.#stride + 2] !== -1;
+  }
+
+  /** Where the value of a key begins in a row that is known; 0: the row does not have it. */
+  start(row: number, key: number): number {
+    return this.records[row * this.#stride + 2 + key * 2] ?? 0;
+  }
+
+  /** Four times where that ends, plus `ESCAPED` where it is a text with escapes in it. */
+  mark(row: number, key: number): number {
+    return this.records[row * this.#stride + 3 + key * 2] ?? 0;
+  }
+
+  /** The same with keys of nested records, `a.b`, where those are alike, too. */
+  leaves(): Cells {
+    this.#leaves ??= this.isFlat ? this : this.#takenApart(0);
+    return this.#leaves;
+  }
+
+  #takenApart(depth: number): Cells {
+    const leaves = this.keys.flatMap((_, column) => this.#leavesOf(column, depth));
+    const keys = leaves.map(({ name }) => name);
+    const isApart = leaves.some(({ from }) => from !== this);
+    if (!isApart || !this.isClear || keys.length > MOST_KEYS) return this;
+
+    const stride = strideOf(keys);
+    const records = new Int32Array(this.#length * stride);
+    for (let row = 0, at = 0; row < this.#length; row++, at += stride) {
+      let isKnown = this.knows(row);
+      for (const [index, { column, from, rows }] of leaves.entries()) {
+        const inner = rows[row] ?? -1;
+        if (inner < 0) continue;
+        isKnown &&= from.knows(inner);
+        records[at + 2 + index * 2] = from.start(inner, column);
+        records[at + 3 + index * 2] = from.mark(inner, column);
+      }
+      if (!isKnown) records[at + 2] = -1;
+    }
+
+    return new Cells(this.bytes, keys, records, false);
+  }
+
+  /** A key itself where it is no record, and those of the records that stand there. */
+  #leavesOf(column: number, depth: number): readonly Leaf[] {
+    const { bytes } = this;
+    const name = this.keys[column] ?? "";
+    const own = new Int32Array(this.#length).fill(-1);
+    const nested = new Int32Array(this.#length).fill(-1);
+    const starts: number[] = [];
+    for (let row = 0; row < this.#length; row++) {
+      const start = this.knows(row) ? this.start(row, column) : 0;
+      if (start === 0) continue;
+      if (bytes[start] !== OPEN_OBJECT) own[row] = row;
+      // An empty one has nothing to show.
+      else if (bytes[start + 1] !== CLOSE_OBJECT) nested[row] = starts.push(start) - 1;
+    }
+
+    const records = depth < MOST_NESTED ? RowScanner.of(bytes, starts) : undefined;
+    const inner = records?.isClear ? records.#takenApart(depth + 1) : undefined;
+    if (inner === undefined) return [{ name, from: this, column, rows: own.map((_, row) => row) }];
+    const leaves = inner.keys.map((key, at): Leaf => {
+      return { name: `${name}.${key}`, from: inner, column: at, rows: nested };
+    });
+    const isOwn = own.some((row) => row >= 0);
+    return isOwn ? [{ name, from: this, column, rows: own }, ...leaves] : leaves;
+  }
+}
+
+/** Finds where the values of rows stand, in the memory of the machine. */
+class RowScanner {
+  readonly #bytes: Buffer;
+  readonly #keys: readonly string[];
+  readonly #stride: number;
+  #isFlat = true;
   /** There was no room for more: what it has is not all. */
   isFull = false;
   readonly #machine: RowMachine;
@@ -135,9 +242,9 @@ export class Cells {
     tokens: readonly Buffer[],
     { scanner, behind, expected }: { scanner: RowMachine; behind: number; expected: number },
   ) {
-    this.bytes = bytes;
-    this.keys = keys;
-    this.stride = 2 + keys.length * 2;
+    this.#bytes = bytes;
+    this.#keys = keys;
+    this.#stride = strideOf(keys);
     this.#machine = scanner;
     this.#room = Math.max(1, expected);
 
@@ -160,7 +267,7 @@ export class Cells {
    * Learns from the row that is `bytes[from, end)`.
    * @returns undefined where it is no object or an unusual one
    */
-  static learn(bytes: Buffer, from: number, end: number): Cells | undefined {
+  static learn(bytes: Buffer, from: number, end: number): RowScanner | undefined {
     if (bytes[from] !== OPEN_OBJECT || bytes.length > MOST_BYTES) return undefined;
 
     const members = scanObject(bytes, from);
@@ -180,7 +287,19 @@ export class Cells {
       return token;
     });
     const expected = Math.ceil(((bytes.length - from) / (end - from)) * 1.1 + 1);
-    return new Cells(bytes, keys, tokens, { scanner, behind, expected });
+    return new RowScanner(bytes, keys, tokens, { scanner, behind, expected });
+  }
+
+  /** Records that stand here and there, as `rows` has those of a list. */
+  static of(bytes: Buffer, starts: readonly number[]): Cells | undefined {
+    const [first] = starts;
+    const scanner =
+      first === undefined ? undefined : RowScanner.learn(bytes, first, skipValue(bytes, first));
+    for (const start of starts) {
+      if (scanner === undefined || !scanner.#hasRoom()) return undefined;
+      if (scanner.#scan(start, 1) === 0) scanner.pass();
+    }
+    return scanner?.keep();
   }
 
   /**
@@ -188,75 +307,70 @@ export class Cells {
    * @returns where the first one stands that is not, or the end of the list
    */
   rows(from: number, starts: number[], ends: number[], findings: Spacing): number {
-    const { keys, stride } = this;
     const { code } = this.#machine;
     let at = from;
     for (;;) {
-      if (this.isFull || (this.#rows === this.#room && !this.#makeRoom())) return at;
+      if (!this.#hasRoom()) return at;
 
-      const record = this.#first + this.#rows * stride * 4;
-      const count = code.scan(
-        at + ORIGIN,
-        this.bytes.length + ORIGIN,
-        keys.length,
-        this.#tokens,
-        this.#offsets,
-        record,
-        this.#room - this.#rows,
-      );
-
+      let place = this.#record(this.#rows);
+      const count = this.#scan(at, this.#room - this.#rows);
       const { words } = this.#machine;
-      for (let row = 0, place = record / 4; row < count; row++, place += stride) {
+      for (let row = 0; row < count; row++, place += this.#stride) {
         starts.push(words[place] as number);
         ends.push(words[place + 1] as number);
       }
 
-      this.#rows += count;
       at = code.ended() - ORIGIN;
       const found = code.found();
       if ((found & 1) !== 0 || (count > 0 && this.#isSpaced)) findings.spaces = true;
       if ((found & 2) !== 0) findings.long = true;
-      if ((found & 4) !== 0) this.isFlat = false;
       if (this.#rows < this.#room) return at;
     }
   }
 
+  /** @returns of how many rows there are records now more */
+  #scan(at: number, most: number): number {
+    const { code } = this.#machine;
+    const count = code.scan(
+      at + ORIGIN,
+      this.#bytes.length + ORIGIN,
+      this.#keys.length,
+      this.#tokens,
+      this.#offsets,
+      this.#record(this.#rows) * 4,
+      most,
+    );
+    this.#rows += count;
+    if ((code.found() & 4) !== 0) this.#isFlat = false;
+    return count;
+  }
+
+  #hasRoom(): boolean {
+    return !this.isFull && (this.#rows < this.#room || this.#makeRoom());
+  }
+
   /** The next row is of another kind. */
   pass(): void {
-    this.isFlat = false;
+    this.#isFlat = false;
     if (this.#rows === this.#room) this.#makeRoom();
     if (!this.isFull) this.#machine.words[this.#record(this.#rows++) + 2] = -1;
   }
 
-  /** Whether it is known where the values of a row stand. */
-  knows(row: number): boolean {
-    return this.records[row * this.stride + 2] !== -1;
-  }
-
-  /** Where the value of a key begins in a row that is known; 0: the row does not have it. */
-  start(row: number, key: number): number {
-    return this.records[row * this.stride + 2 + key * 2] ?? 0;
-  }
-
-  /** Four times where that ends, plus `ESCAPED` where it is a text with escapes in it. */
-  mark(row: number, key: number): number {
-    return this.records[row * this.stride + 3 + key * 2] ?? 0;
-  }
-
   /** Before another page is scanned. */
-  keep(): void {
-    this.records = this.#machine.words.slice(this.#record(0), this.#record(this.#rows));
+  keep(): Cells {
+    const records = this.#machine.words.slice(this.#record(0), this.#record(this.#rows));
+    return new Cells(this.#bytes, this.#keys, records, this.#isFlat);
   }
 
   #record(row: number): number {
-    return this.#first / 4 + row * this.stride;
+    return this.#first / 4 + row * this.#stride;
   }
 
   /** For half as many rows more where those are full. */
   #makeRoom(): boolean {
     if (this.#rows === this.#room) this.#room = Math.ceil(this.#room * 1.5) + 1;
-    const size = this.#room * this.stride * 4;
-    const isSmall = size <= MOST_RECORDS * (this.bytes.length + 2_048);
+    const size = this.#room * this.#stride * 4;
+    const isSmall = size <= MOST_RECORDS * (this.#bytes.length + 2_048);
     this.isFull = !isSmall || !this.#machine.reserve(this.#first + size);
     return !this.isFull;
   }

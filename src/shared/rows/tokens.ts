@@ -13,6 +13,8 @@ const BACKSLASH = 0x5c;
 export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
+/** How `null` begins. */
+export const LETTER_N = 0x6e;
 
 /** Of digits: an integer that has so many may be beyond 2^53. */
 const LONG_DIGITS = 16;

@@ -182,7 +182,8 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
 
   const importing = `headcount service import --people FILE --data ${shellWord(dir)}`;
   const place = placeFlags({ data: dir, store });
-  const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
+  const make = `headcount service keys create --name NAME${place}`;
+  const keyed = store === undefined ? `; so does ${make} where people were imported` : "";
   const kinds: Readonly<Record<string, Kind>> = {
     StoreUnavailableError: ["store_unavailable", "service"],
     StoreRefusedError: [
@@ -206,7 +207,7 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
     LedgerFormatError: ["ledger_format", "filesystem"],
     NoLedgerError: [
       ...(["no_accounts", "usage"] as const),
-      `name another place with --data or --store; ${first}headcount serve${place} begins one`,
+      `name another place with --data or --store; headcount serve${place} begins one${keyed}`,
     ],
     NoDatasetError: ["no_dataset", "usage", `${importing} makes DIR/dataset (--dataset)`],
   };

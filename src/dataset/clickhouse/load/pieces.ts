@@ -1,6 +1,6 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
+import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import type { Room } from "../../build/build.ts";
 import { employerSql } from "../../build/link-companies.ts";
@@ -42,7 +42,7 @@ const jsonSql = (fields: readonly string[]): string => {
 
 /** Lists of departments are as they are. */
 const formSql = (column: string): string =>
-  column === "department" ? column : `normal_form(${column})`;
+  NORMAL_COLUMNS.includes(column) ? `normal_form(${column})` : column;
 
 const PEOPLE: Readonly<Record<string, string>> = {
   rid: "rid",
@@ -103,7 +103,8 @@ export async function writePieces(
 
   const order = SORT_KEYS.map((key) => `${formSql(key)} NULLS LAST`).join(", ");
   await connection.run(`CREATE TABLE positions AS
-    SELECT place, (row_number() OVER (ORDER BY ${order}, id) - 1)::UBIGINT AS rid FROM staged_people`);
+    SELECT place, (row_number() OVER (ORDER BY ${order}, id) - 1)::UBIGINT AS rid
+      FROM staged_people`);
 
   // Each thread writes a file of each piece, and each file becomes a part of a table.
   await connection.run(`SET threads = ${Math.min(resources.threads, FILES_A_PIECE)}`);
@@ -126,7 +127,8 @@ export async function writePieces(
       const at = POSITION[table];
       const rows = rowsIn(`${at} >= ${from} AND ${at} < ${before}`);
       const columns = Object.entries(ROWS[table]).map(([name, sql]) => `${sql} AS ${name}`);
-      const query = `SELECT (${at} // ${pieceRows})::BIGINT AS piece, ${columns.join(", ")} FROM (${rows})`;
+      const query = `SELECT (${at} // ${pieceRows})::BIGINT AS piece, ${columns.join(", ")}
+        FROM (${rows})`;
       const to = literal(join(folder, roundName(table, first)));
       await connection.run(`COPY (${query}) TO ${to} (PARTITION_BY (piece),
         FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROWS_A_GROUP})`);

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClickHouseClient } from "@clickhouse/client";
+import type { ClickHouseClient, InsertParams } from "@clickhouse/client";
 import { InputError } from "../../../shared/tables/input-file.ts";
 import { shardOf } from "../active.ts";
 import type { ClickHouseServers } from "../connect.ts";
 import { codeOf, DatasetUnavailableError } from "../errors.ts";
 import { unlessLost } from "../pool.ts";
 import { localName } from "../schema.ts";
-import { bound, type Statement } from "../statement.ts";
+import { type Rows, rowsFrom, type Statement } from "../statement.ts";
 
 const SPILL_BYTES = 2_000_000_000;
 const SETTINGS = {
@@ -87,29 +87,8 @@ export class LoadServers {
     });
   }
 
-  async run(query: Statement | string, client = this.connected.clients[0]): Promise<void> {
-    this.#signal?.throwIfAborted();
-    const call = this.#call();
-    // Only a query has its values in the body, and what inserts is one that answers no rows.
-    await this.#reaching<unknown>(
-      typeof query === "string"
-        ? client.command({ query, ...call })
-        : client
-            .query({ ...bound(query), ...call, format: "JSONCompact" })
-            .then((answer) => answer.text()),
-    );
-  }
-
-  async rows(
-    query: Statement | string,
-    client = this.connected.clients[0],
-  ): Promise<readonly (readonly unknown[])[]> {
-    const answer = client.query({
-      ...(typeof query === "string" ? { query } : bound(query)),
-      ...this.#call(),
-      format: "JSONCompact",
-    });
-    return (await this.#reaching(answer.then((result) => result.json<readonly unknown[]>()))).data;
+  rows(query: Statement | string, client = this.connected.clients[0]): Promise<Rows> {
+    return this.#reaching(rowsFrom(client, query, this.#call()));
   }
 
   async number(query: Statement | string, client = this.connected.clients[0]): Promise<number> {
@@ -123,38 +102,32 @@ export class LoadServers {
     client: ClickHouseClient,
   ): Promise<void> {
     this.#signal?.throwIfAborted();
-    await this.#reaching(
-      client.insert({
-        table: this.pathOf(table),
-        columns: [...columns] as [string, ...string[]],
-        values: rows,
-        format: "Parquet",
-        ...this.#call(),
-      }),
-    );
+    await this.insert(table, rows, client, {
+      columns: [...columns] as [string, ...string[]],
+      format: "Parquet",
+    });
   }
 
   async insert(
     table: string,
-    rows: readonly Readonly<Record<string, unknown>>[],
+    values: Readable | readonly Readonly<Record<string, unknown>>[],
     client: ClickHouseClient,
+    form: Pick<InsertParams, "columns" | "format"> = { format: "JSONEachRow" },
   ): Promise<void> {
     await this.#reaching(
-      client.insert({
-        table: this.pathOf(table),
-        values: rows,
-        format: "JSONEachRow",
-        ...this.#call(),
-      }),
+      client.insert({ ...this.#call(), ...form, table: this.pathOf(table), values }),
     );
   }
 
   /** Takes rows of a table away on every server, and waits until they are gone. */
   async remove(table: string, condition: string): Promise<void> {
     const name = this.local(table).split(".").at(-1);
-    const mutations = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
+    const mutations = `SELECT count() FROM system.mutations
+      WHERE table = '${name}' AND is_done = 0`;
     await this.onEach(async (client) => {
-      await this.run(`ALTER TABLE ${this.local(table)} DELETE WHERE ${condition}`, client);
+      this.#signal?.throwIfAborted();
+      const query = `ALTER TABLE ${this.local(table)} DELETE WHERE ${condition}`;
+      await this.#reaching(client.command({ query, ...this.#call() }));
       while ((await this.number(mutations, client)) > 0) await sleep(LOOK_EVERY_MS);
     });
   }

@@ -20,19 +20,32 @@ test.each([
   ["apollo", 401, "Invalid key", "key", 401],
 ])("%s answers %i %s: %s", async (name, status, body, is, as) => {
   const { file } = await shippedVendor(name);
-  const reply = meantBy(file, raw(status, body));
+  const reply = meantBy(file, raw(status, body), file.calls.search);
   expect(reply.is).toBe(is);
   expect(failureIn(reply, file.calls.search, 0)).toMatchObject({ status: as });
 });
 
 test("words in a row of a success mean nothing, and a success that is no JSON may have been charged", async () => {
   const { file } = await shippedVendor("explorium");
-  expect(meantBy(file, raw(200, '{"data":[{"job_title":"credit officer"}]}')).is).toBe("ok");
-  const lost = meantBy(file, raw(200, '{"data":[{"job'));
+  const { search } = file.calls;
+  const ok = meantBy(file, raw(200, '{"data":[{"job_title":"credit officer"}]}'), search);
+  expect(ok.is).toBe("ok");
+  const lost = meantBy(file, raw(200, '{"data":[{"job'), search);
   expect(lost.is).toBe("unsure");
   expect(failureIn(lost, file.calls.search, 0)).toMatchObject({
     name: "LostReplyError",
     wasSent: true,
+  });
+});
+
+test("what stands in a record tells a meaning, too", async () => {
+  const { file } = await shippedVendor("explorium");
+  const body = '{"data":[{"code":"none"}]}';
+  const means = [{ at: "data[0].code", equals: "none", is: "none" as const }, ...file.means];
+  expect(meantBy({ ...file, means }, raw(200, body), file.calls.search).is).toBe("none");
+  expect(meantBy(file, raw(200, body), file.calls.search)).toMatchObject({
+    told: { body: { data: [] } },
+    listed: { spans: [[9, 24]] },
   });
 });
 

@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { shippedVendor } from "../../../../src/app/vendors.ts";
+import { Charges } from "../../../../src/engine/dialect/charges.ts";
+import { type Credits, parseCredits } from "../../../../src/shared/contract/money.ts";
+import type { VendorCall } from "../../../../src/shared/dialect/shape.ts";
+
+// Who tells what a page cost: each story is of one vendor, who sells rows at 2 credits.
+
+const { file } = await shippedVendor("coresignal");
+const SELLS: VendorCall = {
+  method: "POST",
+  path: "/",
+  reply: { charged: "charged", balance: "left" },
+  price: { per: "row", credits: "2" },
+};
+const ASKS: VendorCall = { method: "GET", path: "/", reply: { balance: "left" } };
+const told = (body: Readonly<Record<string, number>>) => ({ body, header: () => undefined });
+const credits = (text: string): Credits => parseCredits(text) as Credits;
+
+function desk(othersPay = false) {
+  const charges = new Charges(file, () => 0, { pays: () => othersPay });
+  const free = (left: number) => {
+    charges.begin(false)();
+    return charges.ofFree(ASKS, told({ left }));
+  };
+  const page = (body: Readonly<Record<string, number>>, ask?: () => Promise<unknown>) => {
+    charges.begin(true)();
+    return charges.ofPage(SELLS, told(body), 3, ask);
+  };
+  return { charges, free, page };
+}
+
+test("what a reply says counts, whatever the balance does", async () => {
+  const { free, page } = desk();
+  free(100);
+  const cost = await page({ charged: 5, left: 80 });
+  expect(cost).toEqual({ declared: credits("6"), told: credits("5"), balance: credits("80") });
+});
+
+test("else a balance that fell while nothing else was under way", async () => {
+  const { charges, free, page } = desk();
+  expect((await page({ left: 94 })).told).toBeUndefined();
+  expect((await page({ left: 88 })).told).toBe(credits("6"));
+  free(80);
+  expect((await page({ left: 73 })).told).toBe(credits("7"));
+  // It was filled up.
+  expect((await page({ left: 500 })).told).toBeUndefined();
+
+  const other = charges.begin(true);
+  expect((await page({ left: 488 })).told).toBeUndefined();
+  other();
+  expect((await page({ left: 470 })).told).toBeUndefined();
+  expect((await page({ left: 464 })).told).toBe(credits("6"));
+});
+
+test("what was lost, or others of this machine took, is in the fall of no balance", async () => {
+  const { charges, free, page } = desk();
+  free(100);
+  charges.begin(true)();
+  charges.lose();
+  expect((await page({ left: 88 })).told).toBeUndefined();
+
+  const shared = desk(true);
+  shared.free(100);
+  expect((await shared.page({ left: 94 })).told).toBeUndefined();
+});
+
+test("a call of its own is asked once, and a fall that is too small proves nothing", async () => {
+  const asks: number[] = [];
+  const story = async (left: number) => {
+    const { free, page } = desk();
+    free(100);
+    const ask = async (): Promise<unknown> => {
+      asks.push(left);
+      return free(left);
+    };
+    const first = await page({}, ask);
+    await page({}, ask);
+    return first.told;
+  };
+
+  expect(await story(94)).toBe(credits("6"));
+  expect(await story(90)).toBe(credits("10"));
+  expect(await story(99)).toBeUndefined();
+  expect(asks).toEqual([94, 90, 99]);
+});
+
+test("a page that went out while the balance was asked for is in the answer", async () => {
+  const { charges, free, page } = desk();
+  free(100);
+  const cost = await page({}, async () => {
+    charges.begin(true)();
+    return free(88);
+  });
+  expect(cost.told).toBeUndefined();
+});
+
+test("a page that finds nobody, for nothing, leaves the balance told; what it cost falls on the next", async () => {
+  const { charges, free, page } = desk();
+  free(100);
+  const pass = charges.passing();
+  charges.begin(true)();
+  pass();
+  expect((await page({ left: 93 })).told).toBe(credits("7"));
+});
+
+test("a free call that took credits says so; the fall of a balance is of a call that has a price", () => {
+  const { charges, free } = desk();
+  free(100);
+  expect(free(90)).toBe(0n);
+  const counts: VendorCall = { ...ASKS, price: { per: "call", credits: "0" } };
+  expect(charges.ofFree(counts, told({ left: 89 }))).toBe(credits("1"));
+  expect(charges.ofFree(SELLS, told({ charged: 1 }))).toBe(credits("1"));
+});
