@@ -21,8 +21,8 @@ interface Bound {
  * lines of a file or on comments.
  */
 const BOUNDS: Readonly<Record<string, Bound>> = {
-  "nodes of the syntax tree": { most: 535_000, goal: 400_000, air: 2_000 },
-  "nodes of purchase and runs": { most: 71_069, goal: 45_000, air: 1_000 },
+  "nodes of the syntax tree": { most: 536_000, goal: 400_000, air: 2_000 },
+  "nodes of purchase and runs": { most: 71_226, goal: 45_000, air: 1_000 },
   "longer functions without a paragraph, %": { most: 4, goal: 35, air: 2 },
   "functions with more than 15 locals": { most: 10, goal: 10, air: 2 },
   "functions over 60 lines": { most: 5, goal: 5, air: 2 },
@@ -33,7 +33,7 @@ const BOUNDS: Readonly<Record<string, Bound>> = {
   "files of the longest chain of imports": { most: 16, goal: 16, air: 0 },
   "files in circles": { most: 0, goal: 0, air: 0 },
   "floors of the tallest room": { most: 7, goal: 7, air: 0 },
-  "imports of one file": { most: 21, goal: 20, air: 2 },
+  "imports of one file": { most: 20, goal: 20, air: 2 },
   "files of commands that neither declare nor print": { most: 0, goal: 0, air: 0 },
   "functions of six parameters or more": { most: 0, goal: 0, air: 1 },
   "functions of five parameters": { most: 10, goal: 10, air: 3 },

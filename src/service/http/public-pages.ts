@@ -62,7 +62,7 @@ export function addPublicPages(
     add(url, async (_request, reply) => says(reply, (await isUnwell()) ?? "ok"));
   }
 
-  app.get("/", async (request, reply) => {
+  const front: Handler = async (request, reply) => {
     if (!/\btext\/html\b/.test(request.headers.accept ?? "")) return notFound(request, reply);
     const headers = {
       "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'",
@@ -73,7 +73,8 @@ export function addPublicPages(
       contentType: "text/html; charset=utf-8",
       headers,
     });
-  });
+  };
+  app.route({ method: ["GET", "HEAD"], url: "/", handler: front });
 
   addReference(add, { notFound, publicUrl });
 }
