@@ -49,7 +49,7 @@ test.each([
   ["exit 5", "docs/how-to/exit-5.md"],
   ["laptop sleeps", "docs/how-to/resume.md"],
   ["excel", "docs/how-to/spreadsheets.md"],
-  ["budgte", "docs/how-to/jobs.md"],
+  ["crontba", "docs/how-to/jobs.md"],
   ["every monday", "docs/how-to/jobs.md"],
   ["cancel", "docs/how-to/resume.md"],
   ["duplicates", "docs/how-to/new-only.md"],
