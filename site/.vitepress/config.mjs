@@ -91,6 +91,14 @@ function searched(source, env, markdown) {
   );
 }
 
+/** A question's own words say nothing of its answer. The page has this function as text: all that it needs is in it. */
+function telling(term) {
+  const word = term.toLowerCase();
+  const silent =
+    /^(?:a|an|and|are|can|did|do|does|during|for|from|get|have|headcount|how|i|in|is|it|many|me|much|my|of|on|or|that|the|this|to|was|what|when|where|which|who|why|with)$/;
+  return silent.test(word) ? null : word;
+}
+
 /** As a forge makes them, and test/unit/docs.test.ts. */
 const slugify = (heading) =>
   heading
@@ -123,6 +131,9 @@ export default defineConfig({
     ],
     sidebar,
     outline: [2, 3],
-    search: { provider: "local", options: { _render: searched } },
+    search: {
+      provider: "local",
+      options: { _render: searched, miniSearch: { options: { processTerm: telling } } },
+    },
   },
 });

@@ -1,5 +1,5 @@
 // Tested by test/cli/vendors.test.ts.
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -44,7 +44,7 @@ export const shippedNames = (): string[] =>
 export const vendorOf = async (text: string, name: string): Promise<Vendor> => ({
   file: await readDialect(text, name),
   text,
-  digest: createHash("sha256").update(text).digest("hex"),
+  digest: hash("sha256", text),
 });
 
 export const shippedVendor = (name: string): Promise<Vendor> =>
@@ -52,6 +52,14 @@ export const shippedVendor = (name: string): Promise<Vendor> =>
 
 const ownPath = (name: string, context: Context): string =>
   join(configDir(context), "dialects", `${name}.json`);
+
+/** Of the digest, in the name of a copy. */
+const DIGITS = 12;
+const copyOf = ({ name }: DialectFile): string => `${name.slice(0, 48)}-`;
+
+/** Whether a copy is of a file of that name, whatever else it says. */
+export const isCopyOf = (file: DialectFile, copy: string): boolean =>
+  copy.slice(0, -DIGITS) === copyOf(file);
 
 /**
  * The copy that a connection speaks by: what is edited elsewhere changes nothing of it.
@@ -61,7 +69,7 @@ export async function keepVendor(
   { digest, file, text }: Vendor,
   context: Context,
 ): Promise<string> {
-  const name = `${file.name.slice(0, 48)}-${digest.slice(0, 12)}`;
+  const name = `${copyOf(file)}${digest.slice(0, DIGITS)}`;
   const path = ownPath(name, context);
   makeFolder(dirname(path));
   await new Disk().replaceFile(path, text, "dialect");

@@ -5,6 +5,7 @@ import { packageVersion } from "../shared/paths.ts";
 import { layered } from "./help.ts";
 import { Command, type CommandModule, Option, offering } from "./options.ts";
 import { readingFailure } from "./reading.ts";
+import { widthOfStream } from "./terminal/style.ts";
 
 type Entry = readonly [summary: string, load: () => Promise<CommandModule>];
 
@@ -254,7 +255,7 @@ function settle(command: Command, context: Context, touches: Parameters<typeof l
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: () => undefined,
-      getOutHelpWidth: () => context.stdout.columns ?? 80,
+      getOutHelpWidth: () => widthOfStream(context.stdout),
     });
   for (const child of command.commands) settle(child, context, touches);
 }

@@ -1,4 +1,5 @@
 import type { Command, CommanderError } from "commander";
+import { nearest } from "../shared/contract/suggest.ts";
 import { type CliError, type CodeOf, shellWord, usageError } from "../shared/errors.ts";
 
 export const pathOf = (command: Command): string =>
@@ -45,6 +46,9 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
     );
   }
 
+  const [, option = ""] = /^unknown option '--(.*?)'$/.exec(first) ?? [];
+  const names = command.options.flatMap(({ long }) => long?.slice(2) ?? []);
+  const near = option === "" ? undefined : nearest(option, names);
   const shows =
     code === "commander.unknownCommand"
       ? `${help} lists the commands`
@@ -54,7 +58,7 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
 
   return usageError(
     first,
-    suggestion || shows,
+    near === undefined ? suggestion || shows : `Did you mean --${near}?`,
     // All of commander's are among ours (test/unit/topics.test.ts).
     code
       .replace(/^commander\./, "")

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { kill, pid } from "node:process";
@@ -48,10 +48,7 @@ export function thisProcess(): ProcessIdentity {
     started: statOf("self")?.started ?? "",
     space: `${link("/proc/self/ns/pid")} ${link("/proc/self/ns/time")}`.trim(),
     boot: systemText("/proc/sys/kernel/random/boot_id"),
-    machine:
-      machine === ""
-        ? ""
-        : createHash("sha256").update(`headcount ${machine}`).digest("hex").slice(0, 16),
+    machine: machine === "" ? "" : hash("sha256", `headcount ${machine}`).slice(0, 16),
     host: hostname(),
   };
 

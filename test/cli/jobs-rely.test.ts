@@ -175,6 +175,10 @@ test("jobs check: an output that could not be written, before its job is due", a
       other: at("link.csv"),
       base: table("nowhere/people.duckdb"),
       server: { ...at("postgres://db.example/crm#people"), command: "search" },
+      old: at("lists/people.xls"),
+      stdout: at("-"),
+      misspelt: { ...at("lists/fields.csv"), fields: "nmae" },
+      unsaved: { segment: "nobody-saved-it", max_credits: 5, output: "lists/unsaved.csv" },
       good: at("lists/legal.csv"),
       both: table("lists/people.duckdb"),
       too: { ...at("duckdb:lists/people.duckdb#others"), command: "search" },
@@ -188,6 +192,10 @@ test("jobs check: an output that could not be written, before its job is due", a
     ["below", "/plain is not a folder"],
     ["other", expect.stringContaining("it writes the same output as one")],
     ["base", "the folder /nowhere does not exist"],
+    ["old", expect.stringContaining("the name /lists/people.xls does not tell the format")],
+    ["stdout", expect.stringContaining("the name /- does not tell the format")],
+    ["misspelt", expect.stringContaining("unknown field: nmae (did you mean name?)")],
+    ["unsaved", expect.stringContaining('there is no segment "nobody-saved-it"')],
   ]);
 });
 

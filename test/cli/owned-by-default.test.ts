@@ -53,6 +53,20 @@ beforeEach(() => {
   u = copyOf(owner);
 });
 
+test("how many of a list were paid for again is counted where some may be", async () => {
+  const some = user(service.url, service.key);
+  await some.ran(asTyped`${SALES} --country germany --country france --yes -o own.csv`);
+  const own = readCsv(some.read("own.csv")).map(({ id }) => id);
+  const line = asTyped`${SALES} --max-credits 100 --yes -o c.csv --receipt r.json`;
+  const { stderr } = await some.ran(line);
+  const again = readCsv(some.read("c.csv")).filter(({ id }) => own.includes(id)).length;
+  expect(again).toBeGreaterThan(0);
+  expect(JSON.parse(some.read("r.json"))).toMatchObject({ paid_again: again, received: 100 });
+  expect(stderr).toContain(
+    `notice: ${again} of the 100 rows are of people you owned: paid for again`,
+  );
+});
+
 test("only who is new is paid for, and the file, the receipt and the run hold everybody", async () => {
   const argv = [...SALES, "--yes", "-o", "sales.csv", "--receipt", "r.json"];
   const [ran, credits] = await paid(() => u.run(argv));

@@ -102,7 +102,7 @@ describe("headcount owned", () => {
     const me = user(service.url, service.key);
     writeFileSync(
       me.file("old.csv"),
-      "id,network_url,name,connections,title\np-old,,Ada,500,'=CEO\n,https://x.example/in/bo,Bo,,\n" +
+      "ID,Network URL,name,Connections,title\np-old,,Ada,500,'=CEO\n,https://x.example/in/bo,Bo,,\n" +
         "Total,,,500,\n",
     );
     utimesSync(me.file("old.csv"), new Date("2025-01-31"), new Date("2025-01-31"));

@@ -102,6 +102,7 @@ describe("hints name the command", () => {
     ],
     [["search", "--limit"], /argument missing\nhint: headcount help search/],
     [["count", "--departmnt", "x"], /hint: Did you mean --department\?/],
+    [["count", "--dept", "x"], /hint: Did you mean --department\?/],
     // Which no short help lists.
     [["supress", "list"], /hint: Did you mean suppress\?/],
     [["search", "--concurency", "2"], /hint: Did you mean --concurrency\?/],

@@ -343,6 +343,21 @@ describe("connections", () => {
     );
   });
 
+  test("two vendors at one address are refused, whose ids would be mixed up; one twice is not", async () => {
+    const { run, vendor } = await vendorUser("pdl");
+    const other = await run(`connections add other --dialect crustdata --base-url ${vendor.url}/`);
+    expect(other).toMatchObject({ code: 2 });
+    expect(other.stderr).toContain(`v is another vendor at ${vendor.url}: people of two`);
+    const again = await run(
+      `connections add again --dialect pdl --price 2 --base-url ${vendor.url}`,
+    );
+    expect(again).toMatchObject({ code: 0 });
+    const elsewhere = await run(
+      `connections add other --dialect crustdata --base-url ${vendor.url}/crustdata`,
+    );
+    expect(elsewhere).toMatchObject({ code: 0 });
+  });
+
   test("a file that is none is refused with line and column, and no connection is made", async () => {
     const { run, dir } = await userOf("pdl");
     const file = { dialect: 1, name: "mine", base: "https://x.example", headers: { k: "{key}" } };

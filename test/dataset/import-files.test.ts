@@ -46,7 +46,8 @@ test.each<[string, string, string | Buffer]>([
   ["gzip", "packed.csv", gzipSync("id,name,title\n1,Ada,+1 ambassador\n")],
   ["text", "plain.csv.gz", "id,name,title\n1,Ada,+1 ambassador\n"],
   ["a JSON list", "a.csv", '[\n {"id": 1,\n "name": "Ada", "title": "+1 ambassador"}]'],
-  ["NDJSON", "a.txt", '{"id":1,"name":"Ada","title":"+1 ambassador"}\n'],
+  ["a JSON list with a line's end", "a", '[{"id":1,"name":"Ada","title":"+1 ambassador"}\n]\n'],
+  ["NDJSON", "a.txt", '\n{"id":1,"name":"Ada","title":"+1 ambassador"}\n \t\n'],
   ["a workbook", "a.dat", workbookOf([["People of 2026"], [], ...ADA])],
   ["a guard against formulas", "a", "id,name,title\n1,Ada,'+1 ambassador\n,,\n"],
   [

@@ -36,6 +36,10 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ["GDPR delete a person", "how-to/personal-data"],
   ["only new people", "how-to/new-only"],
   ["how much did I spend", "reference/runs"],
+  // In whole questions the words of the question are the most.
+  ["how do I update headcount to a new version", "how-to/install"],
+  ["install on a machine without node", "how-to/install"],
+  ["where is my data stored", "reference/environment"],
   ["import my people", "operate/import"],
   ["give a customer credits", "operate/service"],
   ["error code over_cap", "reference/exit-codes"],

@@ -134,6 +134,11 @@ describe("who may send", () => {
   test("the page and all answers forbid whatever is not ours", async () => {
     const page = await send("GET", "/console/", { headers: { "sec-fetch-site": "none" } });
     expect(page.status).toBe(200);
+    // Monitors ask so.
+    const head = await send("HEAD", "/console/", { headers: { "sec-fetch-site": "none" } });
+    expect([head.status, head.text, head.headers["content-type"]]).toEqual([
+      ...[200, "", page.headers["content-type"]],
+    ]);
     const csp = String(page.headers["content-security-policy"]);
     expect(csp).toContain("default-src 'none'");
     expect(csp).toContain("require-trusted-types-for 'script'; trusted-types 'none'");

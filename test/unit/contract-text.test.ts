@@ -105,6 +105,7 @@ test("spans of time", () => {
 
 test("what was likely meant", () => {
   expect(nearest("Salse", ["Sales", "Legal"])).toBe("Sales");
+  expect(nearest("dept", ["except", "department"])).toBe("department");
   expect(nearest("engineering", ["Engineering and Technical", "Legal"])).toBe(
     "Engineering and Technical",
   );

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { type JsonValue, stringifyExact } from "../../src/shared/rows/values.ts";
 import { cases } from "../support/campaign.ts";
 import { long } from "../support/long.ts";
 import { type Answered, ask } from "../support/vendors/ask.ts";
@@ -88,10 +89,11 @@ class Hand {
   read(ids: readonly string[]): Promise<Answered> {
     const { read } = this.#draw;
     if (read?.most === 1) return this.#post(read.path.replace("{id}", ids[0] ?? ""), {});
+    const sent = this.#draw.idAs === "number" ? ids.map(BigInt) : ids;
     const body = (read?.ids ?? "")
       .split(".")
-      .reduceRight<unknown>((inner, name) => ({ [name]: inner }), ids);
-    return this.#post(read?.path ?? "", body);
+      .reduceRight<JsonValue>((inner, name) => ({ [name]: inner }), sent);
+    return this.#post(read?.path ?? "", stringifyExact(body));
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ const NO_TOKEN = JSON.stringify({
     "as the header Authorization: Bearer TOKEN; there is no sign-in",
 });
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
 /** @param word HEADCOUNT_MCP_TOKEN @throws CliError exit 2 where it is too short to be a secret */
 function tokenFrom(word: string | undefined): string {

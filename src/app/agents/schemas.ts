@@ -68,7 +68,7 @@ const budget = s.object({
   per: s.text,
   spent: s.number,
   left: s.number,
-  resets_at: s.maybe(s.text),
+  resets_at: s.maybeText,
 });
 const hints = s.optionalProperty(s.list(s.text));
 const run = s.object({
@@ -82,7 +82,7 @@ export type Result<Name extends ToolName> = s.Of<(typeof outputs)[Name]>;
 const outputs = {
   account: s.object({
     ...s.each(s.maybe(s.number), "balance", "held"),
-    ...s.each(s.maybe(s.text), "plan", "mode"),
+    ...s.each(s.maybeText, "plan", "mode"),
     source: s.text,
     ...s.each(open, "limits", "costs"),
     budget: s.maybe(budget),
@@ -96,13 +96,13 @@ const outputs = {
   }),
   count_people: s.object({
     count: s.wholeNumberShape,
-    as_of: s.maybe(s.text),
+    as_of: s.maybeText,
     cached: s.maybe(s.flag),
     ...s.each(s.maybe(s.number), "unit_cost", "max_cost"),
-    owned: s.said(s.maybe(s.wholeNumberShape), "by your records; null: not known"),
+    owned: s.said(s.maybeWhole, "by your records; null: not known"),
     hints,
     parts: s.optionalProperty(s.list(s.object({ value: s.text, count: s.wholeNumberShape }))),
-    ...s.each(s.optionalProperty(s.maybe(s.wholeNumberShape)), "others", "missing"),
+    ...s.each(s.optionalProperty(s.maybeWhole), "others", "missing"),
   }),
   describe_filters: s.object({
     keys: s.list(
@@ -126,7 +126,7 @@ const outputs = {
   quote: s.object({
     ...s.each(s.text, "quote_id", "command", "expires"),
     profiles: s.wholeNumberShape,
-    ...s.each(s.maybe(s.wholeNumberShape), "yours", "paid_again"),
+    ...s.each(s.maybeWhole, "yours", "paid_again"),
     credits: s.number,
     ...s.each(s.maybe(s.number), "balance_after", "budget_left"),
     allowed: s.flag,

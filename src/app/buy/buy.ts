@@ -1,12 +1,12 @@
 import type { Dialect } from "../../engine/client/dialect.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import { ownedCompanies } from "../../engine/purchase/earlier.ts";
-import { notReached } from "../../engine/purchase/failures.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import {
   isNarrowed,
+  notReached,
   type Prospect,
   type Target,
   targetText,

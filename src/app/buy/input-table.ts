@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import type { Keep } from "../../engine/runs/plan.ts";
@@ -135,7 +135,7 @@ export async function readKept(
   if (companies.length === 0) throw namesNobody(name, table, places, names);
 
   const { text, columns, json } = table;
-  const sha256 = createHash("sha256").update(text).digest("hex");
+  const sha256 = hash("sha256", text);
   const networks = learned?.size ? { networks: [...learned] } : {};
   const join = { text, columns, rows, prefix, json };
   return { companies, leftOut, keep: { sha256, column, by, prefix, ...networks }, join };

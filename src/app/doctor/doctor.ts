@@ -23,7 +23,7 @@ import {
   resolveTarget,
   selectionOf,
 } from "../../engine/connections/resolve.ts";
-import type { Names } from "../../engine/dialect/client.ts";
+import type { Tried } from "../../engine/dialect/names.ts";
 import type { Context } from "../../shared/context.ts";
 import {
   type Credits,
@@ -334,7 +334,7 @@ async function probeVendor(
       else add(service("Service", "ok", `${path} took the key, free${left}`));
       const known = heededBy(heeded, vendor, now());
       const price = client.dialect.counting?.price;
-      await tryNames(client.tryNames(context.interrupted), { known, price }, add);
+      await tryNames(client.names.tryAll(context.interrupted), { known, price }, add);
     } finally {
       await kept;
       await client.close();
@@ -365,7 +365,7 @@ export const countCosts = (price: Credits): string => `a count costs ${creditsTe
 
 /** What was looked at, and no more: an index finds nobody by a field that it has not, too. */
 async function tryNames(
-  trying: Promise<Names | undefined>,
+  trying: Promise<Tried | undefined>,
   { known, price }: { readonly known: readonly string[]; readonly price: Credits | undefined },
   add: Add,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
@@ -77,7 +77,7 @@ async function tellNear(budget: PurchaseBudget, turn: Turn, context: Context): P
   const use = await budgetUse(budget, context);
   if (!isNear(use.spent, budget.cap, share)) return;
 
-  const digest = createHash("sha256").update(`${of} ${share}`).digest("hex").slice(0, 16);
+  const digest = hash("sha256", `${of} ${share}`).slice(0, 16);
   try {
     const mark = join(turn.folder, `.near-${digest}`);
     writeFileSync(mark, "", { flag: "wx", mode: FILE_MODE });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const TAIL_BYTES = 1 << 18;
 
 /** A job is known by its file and its name: another file may have one of the same name. */
 export const keyOf = ({ path }: { readonly path: string }, name: string): string =>
-  `${name}@${createHash("sha256").update(path).digest("hex").slice(0, 8)}`;
+  `${name}@${hash("sha256", path).slice(0, 8)}`;
 
 /** The name of the job that a key was made of. */
 export const keptName = (key: string): string => key.replace(/@[0-9a-f]{8}$/, "");

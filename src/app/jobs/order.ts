@@ -1,11 +1,16 @@
 import { resolve } from "node:path";
+import { existingConnection, readConfig, SAMPLE } from "../../engine/connections/config.ts";
+import { configDir } from "../../engine/connections/paths.ts";
+import { FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
+import { checkOutput } from "../../engine/output/paths.ts";
+import { DUCKDB, engineOf, lockedPart } from "../../engine/output/tables/target.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import { raiseOptions } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { credits, formatCredits } from "../../shared/contract/money.ts";
 import {
-  type CliError,
+  CliError,
   command,
   type DoorWords,
   type Option,
@@ -187,4 +192,31 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
       job: job.name,
     },
   };
+}
+
+/**
+ * What a run of a job would end with before it asks anything: its connection, a file or a segment
+ * is not there, what it says does not go together, or its output cannot be written.
+ */
+export async function hindrance(
+  job: Job,
+  { folder }: JobsFile,
+  context: Context,
+): Promise<CliError | undefined> {
+  const { command: kind, output, problem, values } = job;
+  const { connection } = values;
+  if (problem !== undefined) return problem;
+
+  try {
+    if (connection !== undefined && connection !== SAMPLE && connection !== FROM_ENVIRONMENT)
+      existingConnection(readConfig(configDir(context)), connection);
+    if (output !== undefined && engineOf(output) !== "postgres")
+      await checkOutput(lockedPart(output).replace(DUCKDB, ""));
+    const inFolder = Object.create(context, { cwd: { value: folder } }) as Context;
+    await (kind === "search" ? searchOf : refreshOf)(job, inFolder);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
 }

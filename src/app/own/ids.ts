@@ -1,5 +1,5 @@
 // Tested by test/cli/vendors-by-ids.test.ts.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
@@ -54,7 +54,7 @@ export async function namedIn(file: string, context: Context): Promise<Target> {
     );
 
   const named = [...new Set(ids)].sort();
-  const digest = createHash("sha256").update(named.join("\n")).digest("hex");
+  const digest = hash("sha256", named.join("\n"));
   const canonical = `${counted(named.length, "id")} (${digest.slice(0, 12)})`;
   return { kind: "search", filters: {}, canonical, owned: "with", named };
 }

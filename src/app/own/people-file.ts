@@ -1,18 +1,21 @@
 import { NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
+import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
 import { asideOf } from "../../shared/tables/dialect.ts";
+import { squeezed } from "../../shared/tables/headings.ts";
 import { type InputTable, unguarded } from "../../shared/tables/table.ts";
 
 export const MAX_BYTES = 1 << 29;
 
 /** The rows of a table as records. @throws CliError exit 2 that names the line */
 export function recordsIn({ columns, rows }: InputTable, file: string): JsonRecord[] {
+  const names = columns.map(fieldCalled);
   const records = rows.flatMap(({ line, cells, object }): readonly JsonRecord[] => {
     if (object !== undefined) return [exactly(object.text, `${file}, line ${line}`)];
     if (asideOf(cells) !== undefined) return [];
-    const fields = columns.map((name, place) => [name, fieldOf(name, cells[place] ?? "")]);
+    const fields = names.map((name, place) => [name, fieldOf(name, cells[place] ?? "")]);
     return [Object.fromEntries(fields)];
   });
 
@@ -35,6 +38,12 @@ function exactly(text: string, where: string): JsonRecord {
   } catch (error) {
     throw usageError(`${where}: ${(error as Error).message}`, "one JSON object a line is read");
   }
+}
+
+/** `Network URL` is the field `network_url`, unless another column has that very name. */
+function fieldCalled(column: string, _place: number, columns: readonly string[]): string {
+  const field = PERSON_FIELDS.find((name) => squeezed(name) === squeezed(column));
+  return field === undefined || columns.includes(field) ? column : field;
 }
 
 /**

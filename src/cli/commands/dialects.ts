@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import {
   dropVendor,
+  isCopyOf,
   keepVendor,
   ownFile,
   shippedNames,
@@ -10,6 +11,7 @@ import {
 } from "../../app/vendors.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import {
+  type Config,
   checkName,
   existingConnection,
   findConnection,
@@ -107,6 +109,31 @@ function pricedAt({ file }: Vendor, credits: string): Promise<Vendor> {
   return vendorOf(text, `--price ${echo(credits)}`);
 }
 
+/**
+ * What is owned, spent and undone is of an address: ids of two vendors at one would be mixed up.
+ * @throws CliError exit 2 where another vendor is spoken to there
+ */
+function requireAlone(
+  name: string,
+  baseUrl: string,
+  file: Vendor["file"],
+  connections: Config["connections"],
+): void {
+  const other = Object.entries(connections).find(
+    ([of, { baseUrl: at, vendor }]) =>
+      of !== name && at === baseUrl && vendor !== undefined && !isCopyOf(file, vendor),
+  );
+  if (other === undefined) return;
+  const [of] = other;
+  throw usageError(
+    `${of} is another vendor at ${baseUrl}: ` +
+      "people of two at one address would be taken for each other's",
+    `give ${file.name} one of its own, another port or path of the proxy; ` +
+      `headcount connections remove ${of} frees this one`,
+    "reserved_name",
+  );
+}
+
 async function add(
   { options, printer, context }: Desk<AddOptions>,
   nameGiven: string,
@@ -120,13 +147,15 @@ async function add(
   const { file, digest } = vendor;
   const baseUrl = baseUrlText(parseBaseUrl(options.baseUrl ?? file.base));
   const dir = configDir(context);
-  const before = readConfig(dir).connections[name];
+  const { connections } = readConfig(dir);
+  const before = connections[name];
+  requireAlone(name, baseUrl, file, connections);
   // A key stays with the address that it was stored for.
   const kept = before?.baseUrl === baseUrl ? before : {};
   const connection = { ...kept, baseUrl, vendor: await keepVendor(vendor, context) };
 
   const dialect = summaryOf(file);
-  if (!options.json) tell(dialect, printer);
+  if (!options.json) tell(dialect, unitOf(file), printer);
   const isAsked =
     (options.keyStdin === true || canPrompt(context)) && !context.env.HEADCOUNT_API_KEY?.trim();
   try {
@@ -151,8 +180,15 @@ async function add(
 
 type Summary = ReturnType<typeof summaryOf>;
 
-function tell(summary: Summary, printer: Desk<object>["printer"]): void {
-  const { called, count, filters, name, per, person, read, stages, told, vendor, why } = summary;
+/** What a price is of, in words. */
+function unitOf(file: Vendor["file"]): string {
+  const { pages, price } = paidCall(file);
+  if (price?.per === "started") return `${price.rows} rows that are begun`;
+  return price?.per === "request" ? `page of ${pages?.size[1] ?? 1}` : (price?.per ?? "call");
+}
+
+function tell(summary: Summary, unit: string, printer: Desk<object>["printer"]): void {
+  const { called, count, filters, name, person, read, stages, told, vendor, why } = summary;
   const from = read === null ? "a file of your own" : `from public pages read on ${read}`;
   const who = called === null ? "nobody has called the vendor with it yet" : `called on ${called}`;
   printer.note(`${name}: ${vendor ?? "a vendor"}, dialect 1, ${from}; ${who}`);
@@ -162,7 +198,7 @@ function tell(summary: Summary, printer: Desk<object>["printer"]): void {
   const how = stages === 2 ? "; whom there is, is found first and for nothing" : "";
   const where = told === null ? "; the charge is told nowhere, and counted" : `; told in ${told}`;
   const price = creditsText(parseCredits(person) ?? ZERO);
-  printer.note(`  ${price} per ${per}, ${counting}${how}${where}`);
+  printer.note(`  ${price} per ${unit}, ${counting}${how}${where}`);
   printer.note(`  filters: ${filters.join(", ")}`);
   if (why !== null) printer.note(`  cannot: ${why}`);
   // Who is owned, and who is there at all, ids tell that are found first.

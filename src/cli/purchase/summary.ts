@@ -32,9 +32,11 @@ export function printSummary(bought: Bought, purchase: ParsedPurchase, printer: 
   const again = receipt.paid_again ?? 0;
   if (again > 0) {
     const why =
-      receipt.sample === null
-        ? "parting them from new ones would have cost more"
-        : "paid for again, as a sample is drawn from all of the segment";
+      receipt.sample !== null
+        ? "paid for again, as a sample is drawn from all of the segment"
+        : receipt.new_only === null
+          ? "paid for again"
+          : "parting them from new ones would have cost more";
     printer.note(
       `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ` +
         `${again === 1 ? "is of somebody" : "are of people"} you owned: ${why}`,

@@ -6,22 +6,22 @@ const run = {
   ...s.each(s.text, "id", "connection", "base_url", "format"),
   status: s.one("finished", "running", "unfinished", "closed", "stale", "over", "damaged"),
   command: s.one("search", "employees", "enrich"),
-  ...s.each(s.maybe(s.text), "account_id", "problem"),
+  ...s.each(s.maybeText, "account_id", "problem"),
   key_mode: s.maybe(s.one("live", "test")),
   target: s.some(filters, s.list(s.object({ by: s.text, value: s.text }))),
   sample: s.maybe(
     s.object({
       rows: s.wholeNumberShape,
-      seed: s.maybe(s.wholeNumberShape),
+      seed: s.maybeWhole,
     }),
   ),
-  matches: s.maybe(s.wholeNumberShape),
-  expected: s.said(s.maybe(s.wholeNumberShape), "rows that its last session meant to have"),
+  matches: s.maybeWhole,
+  expected: s.said(s.maybeWhole, "rows that its last session meant to have"),
   rows: s.wholeNumberShape,
   misses: s.wholeNumberShape,
   ...s.each(s.creditsShape, "settled", "uncertain", "foreign"),
   pending: s.said(s.wholeNumberShape, "requests whose reply is not known"),
-  output: s.said(s.maybe(s.text), "null: stdout"),
+  output: s.said(s.maybeText, "null: stdout"),
   ...s.each(s.time, "created_at", "last_at"),
 };
 
@@ -56,7 +56,7 @@ const owned = s.object({
 const jobs = {
   "jobs check": s.list(
     s.object({
-      job: s.said(s.maybe(s.text), "null: the budget of all"),
+      job: s.said(s.maybeText, "null: the budget of all"),
       finding: s.one("invalid", "failed", "killed", "overdue", "clock", "ping", "near"),
       message: s.text,
     }),
@@ -73,7 +73,7 @@ const jobs = {
             "as `headcount schema search` or `refresh` describes it",
           ),
           budget_left: s.maybe(s.creditsShape),
-          error: s.maybe(s.object({ code: s.text, message: s.text, hint: s.maybe(s.text) })),
+          error: s.maybe(s.object({ code: s.text, message: s.text, hint: s.maybeText })),
         }),
       ),
     ),
@@ -90,11 +90,11 @@ const jobs = {
         job: s.text,
         command: s.one("refresh", "search"),
         status: s.one("never", "done", "failed", "running", "killed", "invalid"),
-        ...s.each(s.maybe(s.wholeNumberShape), "exit_code", "rows", "rows_before"),
+        ...s.each(s.maybeWhole, "exit_code", "rows", "rows_before"),
         ...s.each(s.maybe(s.time), "last", "next"),
         credits: s.maybe(s.creditsShape),
         due: s.flag,
-        ...s.each(s.maybe(s.text), "output", "ping", "message"),
+        ...s.each(s.maybeText, "output", "ping", "message"),
       }),
     ),
   }),
@@ -111,14 +111,14 @@ export const suppression = {
       s.object({
         who: s.text,
         suppressed: s.flag,
-        kind: s.maybe(s.text),
+        kind: s.maybeText,
         at: s.maybe(s.time),
-        note: s.maybe(s.text),
+        note: s.maybeText,
       }),
     ),
   }),
   listed: s.object({
-    entries: s.list(s.object({ mark: s.text, kind: s.text, at: s.text, note: s.maybe(s.text) })),
+    entries: s.list(s.object({ mark: s.text, kind: s.text, at: s.text, note: s.maybeText })),
   }),
   removed: s.object({ removed: s.wholeNumberShape, entries: s.wholeNumberShape }),
 };
@@ -140,22 +140,16 @@ const kept = s.list(
   s.object({
     what: s.text,
     items: s.wholeNumberShape,
-    people: s.said(
-      s.maybe(s.wholeNumberShape),
-      "different ones; null where it holds none, or nobody knows",
-    ),
-    rows: s.said(
-      s.maybe(s.wholeNumberShape),
-      "paid for, in the file or not; perhaps a person more than once",
-    ),
-    bytes: s.maybe(s.wholeNumberShape),
+    people: s.said(s.maybeWhole, "different ones; null where it holds none, or nobody knows"),
+    rows: s.said(s.maybeWhole, "paid for, in the file or not; perhaps a person more than once"),
+    bytes: s.maybeWhole,
     oldest: s.maybe(s.time),
     newest: s.maybe(s.time),
     path: s.text,
   }),
 );
 const retention = s.object({
-  runs: s.said(s.maybe(s.text), "a span such as 90d; null: until somebody removes them"),
+  runs: s.said(s.maybeText, "a span such as 90d; null: until somebody removes them"),
 });
 
 export const KEEPING = {
@@ -221,7 +215,7 @@ export const KEEPING = {
     runs: s.wholeNumberShape,
     first_bought_at: s.maybe(s.time),
     last_bought_at: s.maybe(s.time),
-    file: s.maybe(s.text),
+    file: s.maybeText,
   }),
   "runs list": s.list(s.object(run)),
   "runs prune": pruned,
@@ -229,7 +223,7 @@ export const KEEPING = {
   "runs show": s.object({
     ...run,
     unit_price: s.maybe(s.creditsShape),
-    dataset_version: s.maybe(s.text),
+    dataset_version: s.maybeText,
     fields: s.maybe(s.list(s.text)),
     bytes: s.wholeNumberShape,
     receipt: s.maybe(receipt),

@@ -12,8 +12,8 @@ const priced = s.one(
 
 const copied = {
   made_at: s.time,
-  head: s.said(s.maybe(s.text), "the end of the ledger's chain"),
-  dataset: s.said(s.maybe(s.text), "its version"),
+  head: s.said(s.maybeText, "the end of the ledger's chain"),
+  dataset: s.said(s.maybeText, "its version"),
   files: s.wholeNumberShape,
   bytes: s.wholeNumberShape,
 };
@@ -28,7 +28,7 @@ const key = s.object({
   left: s.said(s.maybe(s.number), "of the cap"),
   ...s.each(s.maybe(s.time), "last_used_at", "expires_at", "revoked_at"),
   created_at: s.time,
-  rotated_from: s.maybe(s.text),
+  rotated_from: s.maybeText,
 });
 
 const balance = {
@@ -47,10 +47,7 @@ const plan = s.object({
   name: s.text,
   per_minute: s.wholeNumberShape,
   per_day: s.wholeNumberShape,
-  small_counts: s.said(
-    s.maybe(s.wholeNumberShape),
-    "counts of fewer people are bounded; null: none are",
-  ),
+  small_counts: s.said(s.maybeWhole, "counts of fewer people are bounded; null: none are"),
   keep_days: s.said(s.wholeNumberShape, "for so long the rows of a purchase on the page are kept"),
   costs: s.object(
     s.each(
@@ -73,8 +70,8 @@ const entry = s.object({
   actor: s.text,
   call: s.maybe(priced),
   price: s.maybe(s.creditsShape),
-  ...s.each(s.maybe(s.wholeNumberShape), "rows", "refund_of"),
-  ...s.each(s.maybe(s.text), "key", "request_id", "reference", "note"),
+  ...s.each(s.maybeWhole, "rows", "refund_of"),
+  ...s.each(s.maybeText, "key", "request_id", "reference", "note"),
 });
 
 const inputFile = s.object({
@@ -92,11 +89,8 @@ const inputFile = s.object({
 const rejected = s.object({
   file: s.text,
   reason: s.text,
-  column: s.said(
-    s.maybe(s.text),
-    "the column of the file that is to blame; null: the row as a whole",
-  ),
-  value: s.said(s.maybe(s.text), "what is in it, at most 200 characters"),
+  column: s.said(s.maybeText, "the column of the file that is to blame; null: the row as a whole"),
+  value: s.said(s.maybeText, "what is in it, at most 200 characters"),
   detail: s.text,
   line: s.optionalProperty(s.wholeNumberShape),
   row_number: s.optionalProperty(s.said(s.wholeNumberShape, "of Parquet")),
@@ -127,10 +121,10 @@ const imported = s.object({
     "unusable values that were left out, by table and field",
   ),
   suppressed: s.said(
-    s.maybe(s.wholeNumberShape),
+    s.maybeWhole,
     "people who were taken and left out by `service suppress`; null: a dry run",
   ),
-  rejects: s.said(s.maybe(s.text), "the file of refused rows"),
+  rejects: s.said(s.maybeText, "the file of refused rows"),
   seconds: s.number,
 });
 
@@ -196,8 +190,8 @@ export const SERVING = {
       at: s.time,
       actor: s.text,
       action: s.text,
-      account: s.maybe(s.text),
-      target: s.maybe(s.text),
+      account: s.maybeText,
+      target: s.maybeText,
       detail: s.map(s.anything),
     }),
   ),
@@ -215,7 +209,7 @@ export const SERVING = {
   ),
   "service dataset rollback": s.object({
     ...version,
-    before: s.said(s.maybe(s.text), "the version that was served before"),
+    before: s.said(s.maybeText, "the version that was served before"),
   }),
   "service forget": s.some(
     s.object({ forgot: forgotten }),
@@ -250,7 +244,7 @@ export const SERVING = {
       refunded: s.creditsShape,
       day: s.optionalProperty(s.text),
       key: s.optionalProperty(s.text),
-      name: s.optionalProperty(s.said(s.maybe(s.text), "of the key")),
+      name: s.optionalProperty(s.said(s.maybeText, "of the key")),
       call: s.optionalProperty(priced),
     }),
   ),
@@ -265,6 +259,6 @@ export const SERVING = {
       "what the ledger has no more as the backup has it; null where none was named",
     ),
     notes: s.list(s.text),
-    head: s.said(s.maybe(s.text), "the end of the ledger's chain"),
+    head: s.said(s.maybeText, "the end of the ledger's chain"),
   }),
 };

@@ -88,23 +88,20 @@ export function parseMap(text: string, source: string): ImportMap {
 
   const { values, numbers, ...parts } = value;
   const further = { values: parseValues(values ?? {}, source), ...parseNumbers(numbers, source) };
-  const nested = Object.keys(parts).some(
-    (key) => (key === "people" || key === "companies") && isObject(parts[key]),
-  );
-  if (!nested) return { people: parseColumns("people", parts, source), companies: {}, ...further };
+  const { people, companies, ...others } = parts;
+  if (!isObject(people) && !isObject(companies))
+    return { people: parseColumns("people", parts, source), companies: {}, ...further };
 
-  for (const key of Object.keys(parts)) {
-    if (key !== "people" && key !== "companies") {
-      throw new InputError(
-        `${source}: unknown part "${key}"`,
-        'a map has the parts "people", "companies", "values" and "numbers"',
-      );
-    }
-  }
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw new InputError(
+      `${source}: unknown part "${unknown}"`,
+      'a map has the parts "people", "companies", "values" and "numbers"',
+    );
 
   return {
-    people: parseColumns("people", parts.people ?? {}, source),
-    companies: parseColumns("companies", parts.companies ?? {}, source),
+    people: parseColumns("people", people ?? {}, source),
+    companies: parseColumns("companies", companies ?? {}, source),
     ...further,
   };
 }

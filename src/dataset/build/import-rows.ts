@@ -32,12 +32,12 @@ const refusedBy = (cases: readonly string[]): string =>
 const valuesSql = (
   kind: ImportKind,
   columns: MappedColumns,
-  valueOf: (field: string, column: string) => string,
+  sqlOf: (field: string, column: string) => string,
 ): string =>
   mappedFields(kind)
     .map((field) => {
       const column = columns.get(field);
-      return `${column === undefined ? "NULL::VARCHAR" : valueOf(field, column)} AS ${field}`;
+      return `${column === undefined ? "NULL::VARCHAR" : sqlOf(field, column)} AS ${field}`;
     })
     .join(", ");
 

@@ -12,13 +12,7 @@ import {
   PERSON_FIELDS,
   type Person,
 } from "../../shared/contract/records.ts";
-import {
-  isPlaced,
-  type KeyIndex,
-  ROW_INDEXES,
-  type RowIndex,
-  SORT_KEYS,
-} from "../columns.ts";
+import { isPlaced, type KeyIndex, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
 import {
   type ColumnValues,
   ColumnWriter,

@@ -8,7 +8,7 @@ import { type ByteSpan, once, SpanFile } from "./span-file.ts";
  * after the last. There is a code for each person, in public order, the least and the greatest of
  * each chunk of people and the CRC-32 of its codes, and for each code how many people have one
  * before it. The code of a long text is the place of the person's entry in the index of it
- * (key-file.ts).
+ * (key-blocks.ts).
  */
 
 export const COLUMNS_MAGIC = "hccolum3";

@@ -284,10 +284,8 @@ function spend(bucket: Bucket, calls: number, at: number): number {
 
 /** A name for a service and key that tells neither. */
 export function keyFingerprint(baseUrl: string, apiKey: string): string {
-  const { createHash } = createRequire(import.meta.url)(
-    "node:crypto",
-  ) as typeof import("node:crypto");
-  return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
+  const { hash } = createRequire(import.meta.url)("node:crypto") as typeof import("node:crypto");
+  return hash("sha256", `${baseUrl}\n${apiKey}`).slice(0, 32);
 }
 
 function sharedFile(stateDir: string, baseUrl: string, apiKey: string) {

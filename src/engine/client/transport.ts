@@ -214,7 +214,9 @@ export function openCalls({ baseUrl, apiKey, asking, headers: told, ...options }
           ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined
+          ? {}
+          : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       }).finally(answered);
       return readable(reply, paid, apiKey);
     },

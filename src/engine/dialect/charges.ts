@@ -9,7 +9,7 @@ import { amountAt, declaredPrice } from "./meanings.ts";
 const CHARGED_MS = 300_000;
 
 /** What a page cost by its file, and by its vendor; undefined: he told nothing that proves it. */
-export interface Cost {
+export interface Charged {
   readonly declared: Credits;
   readonly told: Credits | undefined;
   readonly balance: Credits | undefined;
@@ -23,9 +23,12 @@ export class Charges {
   readonly #now: () => number;
   /** Where the balance alone tells a charge: knows who else of this machine is charged. */
   readonly #payer: Pick<Pacer, "pays"> | undefined;
-  /** As the last reply told it; undefined where something was lost since. */
+  /** As the last reply told it. */
   #balance: Credits | undefined;
-  /** Paid calls that are under way, all that went out, and how many had when it was told. */
+  /**
+   * Paid calls that are under way, all that went out, and how many had when it was told: of one
+   * that was lost the balance fell, too, and the page behind it is not alone.
+   */
   #flying = 0;
   #begun = 0;
   #toldAt = 0;
@@ -57,11 +60,6 @@ export class Charges {
     };
   }
 
-  /** What came of a paid call is not known: no fall of the balance is another's price. */
-  lose(): void {
-    this.#balance = undefined;
-  }
-
   /** @returns what a call took that sells nobody */
   ofFree(call: VendorCall, told: VendorBody): Credits {
     const balance = amountAt(call.reply?.balance, told);
@@ -80,7 +78,7 @@ export class Charges {
     told: VendorBody,
     rows: number,
     askBalance: (() => Promise<unknown>) | undefined,
-  ): Promise<Cost> {
+  ): Promise<Charged> {
     const balance = amountAt(call.reply?.balance, told);
     const declared = declaredPrice(call, rows);
     const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(balance);
@@ -91,8 +89,8 @@ export class Charges {
   }
 
   /**
-   * Before a page that finds nobody.
-   * @returns what is done when it did: what it cost all the same is in what the balance falls by next
+   * Before a page that is to find nobody.
+   * @returns what is done when it did: what it cost is in what the balance falls by next
    */
   passing(): () => void {
     const [balance, begun] = [this.#balance, this.#begun];

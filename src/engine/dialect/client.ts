@@ -1,17 +1,15 @@
 // Tested by test/cli/vendors.test.ts.
 import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { counted, grouped, isObject, whole } from "../../shared/contract/text.ts";
+import { grouped, isObject, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
-import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
-import { CliError, say, usageError } from "../../shared/errors.ts";
+import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
-import { accountView } from "../client/account-view.ts";
 import { type DeclaredPace, requestTurn } from "../client/declared-limit.ts";
-import type { CompanyQuery, Dialect, Seen } from "../client/dialect.ts";
-import { LostReplyError, type ReplyMeta } from "../client/errors.ts";
+import type { CompanyQuery, Dialect } from "../client/dialect.ts";
+import { LostReplyError } from "../client/errors.ts";
 import type { ClientOptions } from "../client/http-client.ts";
-import { rateLimitOf } from "../client/rate-limit.ts";
 import { openCalls, type ServiceCall } from "../client/transport.ts";
 import type {
   AccountView,
@@ -23,39 +21,28 @@ import type {
   ServiceClient,
 } from "../client/types.ts";
 import { Charges } from "./charges.ts";
-import { expressionsOf, nobodyBy, wordsIn } from "./expressions.ts";
+import { expressionsOf, nobodyBy } from "./expressions.ts";
 import {
   amountAt,
-  declaredPrice,
   failureIn,
   meantBy,
+  metaOf,
   notAsDeclared,
   type VendorReply,
 } from "./meanings.ts";
+import { type CountPage, type KnownNames, Names } from "./names.ts";
 import { type Came, Records, strayIn } from "./rows.ts";
 import {
+  accountTold,
   cannotBuy,
   namesIn,
   pagingOfFile,
   paidCounting,
-  parcelOf,
   pricedCounting,
-  termsOf,
 } from "./terms.ts";
 import { wholeAt } from "./verbatim.ts";
 
-export interface Names {
-  readonly nobody: readonly string[];
-  readonly untried: readonly string[];
-  /** How many words of the file were counted, each alone, and those that find nobody. */
-  readonly words: number;
-  readonly unknown: readonly string[];
-}
-
-export interface VendorTerms {
-  /** Filters that need no trying: it was seen earlier that the vendor heeds them. */
-  readonly heeded?: readonly string[] | undefined;
-  readonly onSeen?: ((seen: Seen) => void) | undefined;
+export interface VendorTerms extends KnownNames {
   /** Gets what a call took that by the file costs nothing: no run has it. */
   readonly onCharged?: ((amount: Credits) => void) | undefined;
   /** What the copy of the file is called. */
@@ -96,12 +83,6 @@ function nameAsAsked(ids: readonly string[], rows: Records): void {
     rows.name(stray, missing);
 }
 
-/** The first page of a call that counts. */
-interface Counting {
-  readonly call: VendorCall;
-  readonly rows: number;
-}
-
 interface How {
   readonly paid: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -119,16 +100,13 @@ export class DialectClient implements ServiceClient {
   readonly #charges: Charges;
   /** Ids by which nobody could be read, though searches find them. */
   readonly #gone = new Set<string>();
-  /** Filters that were seen to be no names that the vendor passes over. */
-  readonly #heeded: Set<string>;
-  readonly #onSeen: VendorTerms["onSeen"];
+  readonly names: Names;
   readonly #onCharged: VendorTerms["onCharged"];
   readonly #pace: DeclaredPace | undefined;
 
   constructor(file: DialectFile, options: ClientOptions, terms: VendorTerms = {}) {
-    const { copy, heeded, isProbe = false, onCharged, onSeen, pace } = terms;
-    this.#heeded = new Set(heeded);
-    this.#onSeen = onSeen;
+    const { copy, isProbe = false, onCharged, pace } = terms;
+    this.names = new Names(file, pricedCounting(file), (...asked) => this.#found(...asked), terms);
     this.#onCharged = onCharged;
     pace?.pacer.declare(file.limits?.per_minute);
     this.#pace = pace;
@@ -139,7 +117,7 @@ export class DialectClient implements ServiceClient {
 
     const names = namesIn(file);
     const counting = paidCounting(file);
-    const tries = (filters: Filters): number => this.#untried(filters).length;
+    const tries = (filters: Filters): number => this.names.untried(filters).length;
     this.dialect = { ...pagingOfFile(file), vendor: file.name, file: copy, names, counting, tries };
     this.#file = file;
     this.#nobodyThere = new Records(file, { body: Buffer.alloc(0), items: [] });
@@ -161,10 +139,7 @@ export class DialectClient implements ServiceClient {
 
     const told = account === undefined || reply === undefined ? undefined : reply.told;
     const balance = told && amountAt(account?.reply?.balance, told);
-    const result = { ...termsOf(this.#file), balance: balance && formatCredits(balance) };
-    const view = accountView(result, this.#meta(reply, undefined, balance));
-    const priceRead = paidCall(this.#file).price?.read;
-    return { ...view, parcel: parcelOf(this.#file), priceRead };
+    return accountTold(this.#file, metaOf(this.#options.now(), reply, undefined, balance));
   }
 
   /** @throws CliError exit 2 where a count costs credits: none is bought unasked */
@@ -175,9 +150,9 @@ export class DialectClient implements ServiceClient {
     if (counting === undefined || counting.price > 0n) throw this.#uncounted(counting?.price);
 
     const { call, rows } = counting;
-    await this.#requireHeeded(Object.keys(filters), counting, signal);
+    await this.names.require(Object.keys(filters), counting, signal);
     const reply = await this.#ask(call, expressions, rows, signal);
-    const meta = this.#meta(reply, amountAt(call.reply?.charged, reply.told));
+    const meta = metaOf(this.#options.now(), reply, amountAt(call.reply?.charged, reply.told));
     const view = { cached: undefined, asOf: undefined, unmatched: null, meta };
     if (reply.is === "none") return { ...view, count: 0 };
 
@@ -188,87 +163,16 @@ export class DialectClient implements ServiceClient {
     throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
   }
 
-  /**
-   * Counts by a value that nobody has, once for each filter, for nothing.
-   * @returns keys that found nobody or were refused, and those that no such value is written for;
-   * undefined where a count costs credits
-   * @throws CliError exit 2 for the first that finds somebody: the vendor passes it over
-   */
-  async tryNames(signal?: AbortSignal): Promise<Names | undefined> {
-    const counting = pricedCounting(this.#file);
-    if (counting === undefined || counting.price > 0n) return undefined;
-
-    const keys = Object.keys(this.#file.filters);
-    await this.#requireHeeded(keys, counting, signal);
-    const isTried = (key: string): boolean => this.#heeded.has(key);
-    const words = wordsIn(this.#file);
-    const unknown: string[] = [];
-    // A word that the vendor spells otherwise finds nobody, and says nothing.
-    for (const { key, word } of words) {
-      const asked = expressionsOf(this.#file, { [key]: [word] });
-      if ((await this.#found(asked, counting, signal)) === 0) unknown.push(`${key} "${word}"`);
-    }
-    return {
-      nobody: keys.filter(isTried),
-      untried: keys.filter((key) => !isTried(key)),
-      words: words.length,
-      unknown,
-    };
-  }
-
   /** How many are found, for nothing; undefined: somebody, and it is not told how many. */
   async #found(
     filters: readonly unknown[],
-    { call, rows }: Counting,
+    { call, rows }: CountPage,
     signal: AbortSignal | undefined,
   ): Promise<number | undefined> {
     const reply = await this.#ask(call, filters, rows, signal);
     if (reply.is === "none" || reply.is === "refused") return 0;
     if (reply.is !== "ok") throw this.#failure(reply, call);
     return totalIn(reply, call);
-  }
-
-  /**
-   * A name that is passed over finds everybody: then a value that nobody has does, too.
-   * @throws CliError exit 2 where it is
-   */
-  async #requireHeeded(
-    keys: readonly string[],
-    counting: Counting,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const seen: string[] = [];
-    try {
-      for (const key of keys) {
-        const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
-        if (nobody === undefined) continue;
-
-        const count = (await this.#found([nobody], counting, signal)) ?? 0;
-        if (count > 0) throw this.#passesOver(key, "counts", count);
-        seen.push(key);
-      }
-    } finally {
-      this.#tell(seen, true);
-    }
-  }
-
-  /** What a reply contradicts is tried again. */
-  #tell(keys: readonly string[], isHeeded: boolean): void {
-    for (const key of keys) {
-      if (isHeeded) this.#heeded.add(key);
-      else this.#heeded.delete(key);
-    }
-    if (keys.length > 0) this.#onSeen?.({ keys, isHeeded });
-  }
-
-  /** Of the filters of a search those that are tried by the first page that is bought. */
-  #untried(filters: Filters): readonly string[] {
-    const { search } = this.#file.calls;
-    const isFreeToCount = pricedCounting(this.#file)?.price === ZERO;
-    if (isFreeToCount || declaredPrice(search, 0) > 0n) return [];
-    return Object.keys(filters).filter(
-      (key) => !this.#heeded.has(key) && nobodyBy(this.#file, key) !== undefined,
-    );
   }
 
   /**
@@ -282,7 +186,7 @@ export class DialectClient implements ServiceClient {
     signal: AbortSignal | undefined,
   ): Promise<PageReply | undefined> {
     const rows = call.pages?.size[0] ?? Number(ask.rows);
-    for (const key of this.#untried(filters)) {
+    for (const key of this.names.untried(filters)) {
       const nobody = nobodyBy(this.#file, key);
       const pass = this.#charges.passing();
       const values = { ...ask, filters: [nobody], rows };
@@ -292,24 +196,17 @@ export class DialectClient implements ServiceClient {
       if (found.rows.length > 0 || found.stop !== undefined) {
         const end = { nextCursor: null, total: undefined, withheld: 0 };
         const page = await this.#pageOf(reply, call, { ...end, ...found, filters: {} });
-        return { ...page, stop: found.stop ?? this.#passesOver(key, "sold", found.rows.length) };
+        return {
+          ...page,
+          stop: found.stop ?? this.names.passedOver(key, "sold", found.rows.length),
+        };
       }
 
-      this.#tell([key], true);
+      this.names.see([key], true);
       pass();
     }
 
     return undefined;
-  }
-
-  #passesOver(key: string, does: string, people: number): CliError {
-    this.#tell([key], false);
-    return usageError(
-      say`${this.#file.name} passes the filter ${key} over: by a value that nobody has it ${does}
-        ${counted(people, "person", "people")}`,
-      say`the file calls it otherwise than the vendor does; a search without ${key} is not held up`,
-      "filter_swallowed",
-    );
   }
 
   /** The first page, for nothing. */
@@ -442,8 +339,9 @@ export class DialectClient implements ServiceClient {
     { signal }: PaidCallOptions,
     page: Pick<PageReply, "nextCursor" | "total"> & { readonly filters: Filters },
   ): Promise<PageReply> {
-    const each = ids.map((id) => (call.each === undefined ? id : filled(call.each, { id })));
-    const reply = await this.#send(call, { id: ids[0], ids: each }, { paid: true, signal });
+    const sent = this.#file.ids?.numbers === true ? ids.map(asNumber) : ids;
+    const each = sent.map((id) => (call.each === undefined ? id : filled(call.each, { id })));
+    const reply = await this.#send(call, { id: sent[0], ids: each }, { paid: true, signal });
     const found = this.#rowsOf(reply, call, ids.length);
     if (found.stop !== undefined)
       return this.#pageOf(reply, call, { ...page, ...found, withheld: 0 });
@@ -467,7 +365,7 @@ export class DialectClient implements ServiceClient {
     const { search } = this.#file.calls;
     const depth = search.pages?.depth ?? Number.POSITIVE_INFINITY;
     const counting = { call: search, rows: idRows };
-    await this.#requireHeeded(Object.keys(filters), counting, signal);
+    await this.names.require(Object.keys(filters), counting, signal);
     const { ids, total = 0, ...found } = await this.#find(filters, next, idRows, signal);
     if (total > depth)
       throw usageError(
@@ -515,7 +413,7 @@ export class DialectClient implements ServiceClient {
       ids: [...new Set(ids)],
       next: ids.length === 0 ? null : further,
       total: totalIn(reply, search),
-      meta: this.#meta(reply, amountAt(places.charged, reply.told)),
+      meta: metaOf(this.#options.now(), reply, amountAt(places.charged, reply.told)),
     };
   }
 
@@ -562,13 +460,13 @@ export class DialectClient implements ServiceClient {
     const charged = told ?? declared;
 
     const stray = strayIn(this.#file, filters, rows);
-    if (stray !== undefined) this.#tell([stray.field], false);
+    if (stray !== undefined) this.names.see([stray.field], false);
     const forNobody =
       asked === 0 && charged > declared && dear(this.#file, charged, declared, "brought nobody");
     return {
       ...facts,
       body: rows.written(around(charged, balance, stop && reply.told.body)),
-      meta: this.#meta(reply, charged, balance),
+      meta: metaOf(this.#options.now(), reply, charged, balance),
       replayed: false,
       exact: true,
       price: { declared, told },
@@ -579,7 +477,7 @@ export class DialectClient implements ServiceClient {
   #nobody(total: number): PageReply {
     return {
       body: this.#nobodyThere.written(around(ZERO, undefined)),
-      meta: this.#meta(undefined, ZERO),
+      meta: metaOf(this.#options.now(), undefined, ZERO),
       nextCursor: null,
       total,
       replayed: false,
@@ -633,7 +531,7 @@ export class DialectClient implements ServiceClient {
       paid,
       signal,
       ...(query === undefined ? {} : { query: queryOf(filled(query, values)) }),
-      ...(body === undefined ? {} : { body: filled(body, values) }),
+      ...(body === undefined ? {} : { body: stringifyExact(filled(body, values) as JsonValue) }),
       headers: filled(call.headers ?? {}, { key: apiKey }) as Record<string, string>,
     };
 
@@ -652,12 +550,10 @@ export class DialectClient implements ServiceClient {
       const reply = meantBy(this.#file, await this.#calls.send(request), call);
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
       if (!paid) this.#requireFree(call, reply);
-      else if (reply.is !== "ok") this.#charges.lose();
       return reply;
     } catch (error) {
       if (!(error instanceof LostReplyError)) throw error;
       tell(error.code);
-      if (paid) this.#charges.lose();
       // Of a free call nothing can have been charged.
       throw paid ? error : new LostReplyError(error.message, error.code, false, error);
     } finally {
@@ -671,21 +567,6 @@ export class DialectClient implements ServiceClient {
     if (charged <= 0n) return;
     this.#onCharged?.(charged);
     throw dear(this.#file, charged, ZERO, "sells nobody");
-  }
-
-  #meta(reply?: VendorReply, used?: Credits, remaining?: Credits): ReplyMeta {
-    const at = this.#options.now();
-    return {
-      status: 200,
-      requestId: undefined,
-      at,
-      creditsUsed: used,
-      creditsRemaining: remaining,
-      notices: [],
-      datasetVersion: undefined,
-      rateLimit: reply && rateLimitOf(reply.raw.headers, at),
-      deprecation: undefined,
-    };
   }
 }
 
@@ -705,6 +586,9 @@ const text = (value: JsonValue | undefined): string | undefined =>
     : typeof value === "number" || typeof value === "bigint"
       ? String(value)
       : undefined;
+
+/** With all its digits; what is no number is sent as it is, and its vendor says so. */
+const asNumber = (id: string): string | bigint => (/^(?:0|[1-9]\d*)$/.test(id) ? BigInt(id) : id);
 
 const encoded = (values: Filling): Filling =>
   Object.fromEntries(

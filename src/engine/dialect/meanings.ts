@@ -5,7 +5,7 @@ import { placed, type VendorBody } from "../../shared/dialect/holes.ts";
 import type { DialectFile, Meaning, VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError } from "../../shared/errors.ts";
 import { type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
-import { LostReplyError, ServiceError } from "../client/errors.ts";
+import { LostReplyError, type ReplyMeta, ServiceError } from "../client/errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "../client/rate-limit.ts";
 import type { RawReply } from "../client/wire.ts";
 import { type Listed, listApart } from "./verbatim.ts";
@@ -121,6 +121,24 @@ export function notAsDeclared(
     hint: `what came is kept; where it stands is said by "reply" in the file`,
   });
 }
+
+/** What a reply says beside its people; undefined: there was none. */
+export const metaOf = (
+  at: number,
+  reply?: VendorReply,
+  creditsUsed?: Credits,
+  creditsRemaining?: Credits,
+): ReplyMeta => ({
+  status: 200,
+  requestId: undefined,
+  at,
+  creditsUsed,
+  creditsRemaining,
+  notices: [],
+  datasetVersion: undefined,
+  rateLimit: reply && rateLimitOf(reply.raw.headers, at),
+  deprecation: undefined,
+});
 
 export const amountAt = (place: string | undefined, told: VendorBody): Credits | undefined =>
   place === undefined ? undefined : parseCredits(placed(place, told));

@@ -9,7 +9,9 @@ import {
   type VendorCall,
 } from "../../shared/dialect/shape.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
+import { type AccountView, accountView } from "../client/account-view.ts";
 import type { Dialect } from "../client/dialect.ts";
+import type { ReplyMeta } from "../client/errors.ts";
 import { declaredPrice } from "./meanings.ts";
 
 /** How a file pages. Ids that are found first make a list, which is gone through by a cursor. */
@@ -56,7 +58,14 @@ export function namesIn({ calls: { company }, filters }: DialectFile) {
   };
 }
 
-/** What an account of the contract tells, as the file declares it. */
+/** What an account of the contract tells, as the file declares it, and a balance that was told. */
+export function accountTold(file: DialectFile, meta: ReplyMeta): AccountView {
+  const { creditsRemaining: left } = meta;
+  const balance = left && formatCredits(left);
+  const priceRead = paidCall(file).price?.read;
+  return { ...accountView({ ...termsOf(file), balance }, meta), parcel: parcelOf(file), priceRead };
+}
+
 export function termsOf(file: DialectFile) {
   const { calls, limits } = file;
   const { pages } = calls.search;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { maxCredits, ZERO } from "../../shared/contract/money.ts";
@@ -119,7 +119,7 @@ export function importRecords(
   const before = library.size;
   const texts = records.map(stringifyExact);
   const body = `{"result":[${texts.join(",")}]}`;
-  const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
+  const run = `import-${hash("sha256", body).slice(0, 12)}`;
   library.addPages([{ run, unit: 1, at, rows: rowsOf(recordPage(texts), 0n) }]);
 
   const facts = {
@@ -247,9 +247,7 @@ function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
   return Array.from({ length: page.length }, (_, position) => {
     const record = page.text(position);
     // A row that names nobody is known again where it comes again as it was.
-    const identity =
-      identityOf(page, position, "person") ??
-      `#${createHash("sha256").update(record).digest("hex")}`;
+    const identity = identityOf(page, position, "person") ?? `#${hash("sha256", record)}`;
     const price = share(used, paid, position);
     return { position, identity, values: normalValues(page.row(position)), price, record };
   });

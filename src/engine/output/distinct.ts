@@ -15,16 +15,19 @@ const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
   company: ["company_network_url", "domain"],
 };
 
-// 8 bytes a row: a 64-bit hash of its identity. Two among a
-// million share one with a probability of 3 in 100 million.
+/** What is kept of an identity: 48 bits of a hash, of which others say where. */
+const WORDS = 3;
+const FULL = 0.9;
+
+// 7 bytes a row. Two among a million are taken for one with a probability of 2 in 100 million.
 class Hashes {
-  #table: Uint32Array;
-  #slots: number;
+  /** Another behind each that is full: what is kept does not say where it would lie elsewhere. */
+  readonly #tables: Uint16Array[] = [];
+  #most = 0;
   count = 0;
 
   constructor(expected: number) {
-    this.#slots = Math.max(1_024, Math.ceil(expected / 0.8));
-    this.#table = new Uint32Array(this.#slots * 2);
+    this.#extend(Math.max(1_024, expected));
   }
 
   add(identity: string): boolean {
@@ -40,45 +43,53 @@ class Hashes {
     const most = units.BYTES_PER_ELEMENT === 1 ? 0x7f : 0xffff;
     let a = 0x811c9dc5;
     let b = 0x9747b28c;
+    let c = 0x2c1b3c6d;
     for (let at = from; at < to; at++) {
       const code = units[at] as number;
       if (code > most) return undefined;
       a = Math.imul(a ^ code, 0x01000193);
       b = Math.imul(b ^ code, 0x5bd1e995);
       b ^= b >>> 15;
+      c = Math.imul(c ^ code, 0x297a2d39);
+      c ^= c >>> 13;
     }
 
-    a = mix(a ^ (to - from));
+    const slot = mix(a ^ (to - from)) >>> 0;
+    const kept = mix(b + a);
+    // 0 is where nothing is kept.
+    const mark = mix(c + b) >>> 16 || 1;
 
-    const high = mix(b + a) || 1;
-    if (!this.#insert(a, high)) return false;
-    if (++this.count > this.#slots * 0.85) this.#grow();
+    if (this.count === this.#most) this.#extend(this.count);
+    let place = 0;
+    for (const table of this.#tables) {
+      place = placeIn(table, slot, kept, mark);
+      if (place < 0) return false;
+    }
+
+    const last = this.#tables.at(-1) ?? new Uint16Array();
+    last[place] = kept;
+    last[place + 1] = kept >>> 16;
+    last[place + 2] = mark;
+    this.count++;
 
     return true;
   }
 
-  #insert(low: number, high: number): boolean {
-    let slot = (low >>> 0) % this.#slots;
-    for (;;) {
-      const word = this.#table[slot * 2 + 1];
-      if (word === 0) break;
-      if (word === high >>> 0 && this.#table[slot * 2] === low >>> 0) return false;
-      slot = slot + 1 === this.#slots ? 0 : slot + 1;
-    }
-    this.#table[slot * 2] = low;
-    this.#table[slot * 2 + 1] = high;
-    return true;
+  #extend(more: number): void {
+    this.#tables.push(new Uint16Array(WORDS * Math.ceil(more / FULL)));
+    this.#most = this.count + more;
   }
+}
 
-  #grow(): void {
-    const old = this.#table;
-    this.#slots = Math.ceil(this.#slots * 1.6);
-    this.#table = new Uint32Array(this.#slots * 2);
-    for (let at = 0; at < old.length; at += 2) {
-      const high = old[at + 1] ?? 0;
-      if (high !== 0) this.#insert(old[at] ?? 0, high);
-    }
+/** @returns where there is room for it; less than 0: it is there */
+function placeIn(table: Uint16Array, slot: number, kept: number, mark: number): number {
+  const [low, high] = [kept & 0xffff, kept >>> 16];
+  let at = WORDS * (slot % (table.length / WORDS));
+  while (table[at + 2] !== 0) {
+    if (table[at] === low && table[at + 1] === high && table[at + 2] === mark) return -1;
+    at = at + WORDS === table.length ? 0 : at + WORDS;
   }
+  return at;
 }
 
 /** The finishing step of MurmurHash3. */

@@ -88,17 +88,18 @@ export class FileOutput implements Output {
   /** Collects small pages, so that each write, which another thread does, is worth handing over. */
   async #put(data: Buffer | string): Promise<void> {
     const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
-    for (let at = 0; at < bytes.length; ) {
-      const copied = bytes.copy(this.#buffer, this.#filled, at);
-      at += copied;
-      this.#filled += copied;
-      if (this.#filled === this.#buffer.length) await this.#drain();
-    }
+    if (this.#filled + bytes.length > WRITE_BYTES) await this.#drain();
+    if (bytes.length > WRITE_BYTES) await this.#pack(bytes);
+    else this.#filled += bytes.copy(this.#buffer, this.#filled);
   }
 
   async #drain(): Promise<void> {
     const bytes = this.#buffer.subarray(0, this.#filled);
     this.#filled = 0;
+    await this.#pack(bytes);
+  }
+
+  async #pack(bytes: Buffer): Promise<void> {
     await this.#store(this.#packer === undefined ? [bytes] : await this.#packer.push(bytes));
   }
 

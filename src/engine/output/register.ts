@@ -1,5 +1,5 @@
 // Tested by test/cli/forget.test.ts.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ export interface RegisterEntry extends Writing {
 export function registerIn(stateDir: string, disk: Disk, now: () => number) {
   const folder = join(stateDir, REGISTER);
   const fileOf = (path: string): string =>
-    join(folder, `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`);
+    join(folder, `${hash("sha256", path).slice(0, 32)}.json`);
 
   const at = async (path: string): Promise<RegisterEntry | undefined> =>
     entryIn(await readFile(fileOf(path), "utf8").catch(() => ""));

@@ -1,5 +1,5 @@
 // Tested by test/planning/draw.test.ts.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 export interface DrawnPage {
   readonly segment: number;
@@ -18,7 +18,7 @@ export function dice(seed: string): Dice {
   let counter = 0;
   const word = (): number => {
     if (at === block.length) {
-      block = createHash("sha256").update(`${seed}/${counter++}`).digest();
+      block = hash("sha256", `${seed}/${counter++}`, "buffer");
       at = 0;
     }
     at += 4;

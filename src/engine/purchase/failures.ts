@@ -21,7 +21,6 @@ import {
   type Option,
   type OwnCommand,
   option,
-  type Raise,
   type Sentence,
   say,
   systemFailure,
@@ -382,17 +381,6 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
 
   return ALL_BOUGHT.has(failure.code) ? allBought(failure, place) : stopped(failure, run, place);
-}
-
-/** Once the service answers the run goes on: nothing of it was asked for, and it is as it was. */
-export function notReached(error: unknown, plan: Plan, { limit, maxCredits }: Raise): unknown {
-  const isOfService =
-    error instanceof CliError && ["network", "rate_limit", "service"].includes(error.category);
-  if (!isOfService || error.next !== undefined) return error;
-
-  const next = resumeOf(plan, { limit, maxCredits });
-  const goesOn = say`${next} goes on where run ${plan.id} stopped`;
-  return error.with({ next, hint: error.hint ? clauses(error.hint, goesOn) : goesOn });
 }
 
 /** Where a run is, and what goes on with it or writes what it holds. */

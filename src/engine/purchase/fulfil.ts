@@ -25,7 +25,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
   let written: Output | undefined;
   try {
     const isContinued = run.state.session !== undefined;
-    const ownership = await ownershipFor(run, trade);
+    const ownership = await ownershipFor(run, quote, trade);
     const opened = await openOutput(run, options, deps);
     const owned = ownership && ownedOutput(opened, run, ownership);
     const sink = owned?.output ?? opened;

@@ -20,14 +20,17 @@ import {
   type OwnedPage,
   type Ownership,
 } from "./ownership.ts";
-import type { Offer, Quote } from "./quote.ts";
+import { type Offer, paidAgain, type Quote } from "./quote.ts";
 
-/** Who is owned, where the output depends on it. */
+/** Who is owned, where the output depends on it or some may be paid for again. */
 export const ownershipFor = async (
   { plan: { draw, target } }: Run,
+  quote: Quote,
   { account, deps }: Trade,
 ): Promise<Ownership | undefined> =>
-  isNarrowed(target) || draw !== undefined ? await deps.ownership?.(account, target) : undefined;
+  isNarrowed(target) || draw !== undefined || paidAgain(quote) > 0
+    ? await deps.ownership?.(account, target)
+    : undefined;
 
 export const isNewOnly = ({ share }: Quote): boolean => share?.divide !== undefined;
 

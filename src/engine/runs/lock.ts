@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
@@ -228,7 +228,7 @@ export async function withClaims<T>(
 const CLAIM = ".claim";
 
 /** What a claim is kept as: a segment may name a person. */
-const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex").slice(0, 32);
+const hashOf = (key: string): string => hash("sha256", key).slice(0, 32);
 
 /** Who has any of it, if anybody. What killed ones claimed goes, whatever it was. */
 async function rivalOf(

@@ -2,7 +2,16 @@ import { flagsOf } from "../../shared/contract/command-line.ts";
 import { credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { command, type Option, type OwnCommand, option, type Raise } from "../../shared/errors.ts";
+import {
+  CliError,
+  clauses,
+  command,
+  type Option,
+  type OwnCommand,
+  option,
+  type Raise,
+  say,
+} from "../../shared/errors.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { Machine } from "./machine.ts";
 import type { Division } from "./record.ts";
@@ -210,8 +219,23 @@ export function resumeOf(run: Resumed, raise: Raise = {}): OwnCommand {
   return command("resume", { arguments: [id], options: raiseOptions(raise) });
 }
 
+/** Once the service answers the run goes on: nothing of it was asked for, and it is as it was. */
+export function notReached(error: unknown, run: Resumed, { limit, maxCredits }: Raise): unknown {
+  const isOfService =
+    error instanceof CliError && ["network", "rate_limit", "service"].includes(error.category);
+  if (!isOfService || error.next !== undefined) return error;
+
+  const next = resumeOf(run, { limit, maxCredits });
+  const goesOn = say`${next} goes on where run ${run.id} stopped`;
+  return error.with({ next, hint: error.hint ? clauses(error.hint, goesOn) : goesOn });
+}
+
 export const listCommand = (filters: Filters, list: string): OwnCommand =>
   command("refresh", { segment: flagsOf(filters), options: [option("output", list)] });
+
+/** The file that a run writes, or the list that it buys for; null: stdout. */
+export const fileOf = ({ output, target }: Pick<Plan, "output" | "target">): string | null =>
+  (target.kind === "search" && target.list) || output;
 
 /** Whether another machine began it. */
 export const isElsewhere = ({ machine }: Plan, here: Machine): boolean =>

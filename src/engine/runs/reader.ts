@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ZERO } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { type CliError, failed } from "../../shared/errors.ts";
+import { type CliError, failed, option, type Sentence, say } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
 import {
   apply,
@@ -25,7 +25,7 @@ import {
   readLog,
   undamaged,
 } from "./log.ts";
-import { type Matches, type Plan, peopleAt } from "./plan.ts";
+import { type Matches, type Plan, peopleAt, resumeOf } from "./plan.ts";
 
 /**
  * `finished`: its output was written whole, or `problem` says why not. `running`: a
@@ -53,6 +53,16 @@ export interface RunSummary extends Sums {
 
 export const isResumable = ({ status }: RunSummary): boolean =>
   status === "unfinished" || status === "closed";
+
+/** What goes on with a run: a higher bound, where all came that its own let and more is wanted. */
+export function goesOn({ expected, misses, plan, rows }: RunSummary): Sentence {
+  const { guard, matches } = plan;
+  const most = expected ?? Infinity;
+  const isBounded = guard?.requireComplete === true && rows + misses >= most;
+  return isBounded && most < (matches ?? Infinity)
+    ? say`a higher ${option("max_credits")} or ${option("limit")} of ${resumeOf(plan)} goes on`
+    : say`${resumeOf(plan)} goes on`;
+}
 
 export const LAYOUT = 2;
 

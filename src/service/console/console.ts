@@ -81,7 +81,11 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
         throw new ConsoleRefusal(404, "no_route", "the console has no such call");
       });
 
-      scope.get("/assets/:name", async (request, reply) => {
+      // HEAD is answered as GET, without the body.
+      const shows = (url: string, handler: Shown) =>
+        scope.route({ method: ["GET", "HEAD"], url, handler });
+
+      shows("/assets/:name", async (request, reply) => {
         const { name } = request.params as { readonly name: string };
         return await sendAsset(
           reply,
@@ -97,12 +101,14 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
           "no-cache",
         );
 
-      scope.get("/", page);
-      scope.get("/enter", page);
+      shows("/", page);
+      shows("/enter", page);
     },
     { prefix: "/console" },
   );
 }
+
+type Shown = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { FacetQuestion } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
@@ -302,10 +302,7 @@ export class SmallCounts {
 
     const whose = `${mode} ${accountId}`;
     const answers = this.#answers.get(whose) ?? new Map<string, Reply>();
-    const segment = createHash("sha256")
-      .update(disclosure.segment)
-      .digest("base64url")
-      .slice(0, 22);
+    const segment = hash("sha256", disclosure.segment, "base64url").slice(0, 22);
     const question = `${segment} ${kind} ${more}`;
     if (answers.get(question)?.count === count) return;
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { RecordPage } from "../../dataset/engine.ts";
 import { listOf } from "../../shared/contract/envelope.ts";
 import { jsonIn } from "../../shared/contract/text.ts";
@@ -19,7 +19,7 @@ export interface Cursor {
   readonly offset: number;
 }
 
-const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
+const digest = (text: string): string => hash("sha256", text, "base64url");
 
 /** A short name for a segment, so that a cursor serves no other one. */
 export const segmentHash = (segment: string): string => digest(segment).slice(0, 12);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../dataset/engine.ts";
 import type { Store } from "../ledger/ledger.ts";
@@ -62,7 +62,7 @@ export function addPublicPages(
     add(url, async (_request, reply) => says(reply, (await isUnwell()) ?? "ok"));
   }
 
-  app.get("/", async (request, reply) => {
+  const front: Handler = async (request, reply) => {
     if (!/\btext\/html\b/.test(request.headers.accept ?? "")) return notFound(request, reply);
     const headers = {
       "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'",
@@ -73,7 +73,8 @@ export function addPublicPages(
       contentType: "text/html; charset=utf-8",
       headers,
     });
-  });
+  };
+  app.route({ method: ["GET", "HEAD"], url: "/", handler: front });
 
   addReference(add, { notFound, publicUrl });
 }
@@ -176,7 +177,7 @@ async function sendPage(
   page: Page,
 ): Promise<FastifyReply> {
   // Weak: the same for every encoding of the page.
-  const etag = `W/"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
+  const etag = `W/"${hash("sha256", page.body, "base64url").slice(0, 22)}"`;
   reply.headers({ ...SECURITY, "cache-control": "public, max-age=300", ...page.headers, etag });
   const tags = (request.headers["if-none-match"] ?? "")
     .split(",")

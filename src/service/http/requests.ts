@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { CompanyLookup, FacetQuestion } from "../../dataset/engine.ts";
@@ -423,8 +423,6 @@ export function idempotencyOf({ call, headers, method, raw }: Called, identity: 
     throw invalid("Idempotency-Key takes 1 to 255 visible ASCII characters without spaces");
   }
 
-  const requestHash = createHash("sha256")
-    .update(`${method} ${call.name}\n${identity}`)
-    .digest("hex");
+  const requestHash = hash("sha256", `${method} ${call.name}\n${identity}`);
   return { key, requestHash } satisfies HoldRequest["idempotency"];
 }

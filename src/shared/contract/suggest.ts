@@ -15,9 +15,16 @@ export function didYouMean(
 export const aside = (near: string | undefined, mark = ""): string =>
   near === undefined ? "" : ` (did you mean ${mark}${near}${mark}?)`;
 
+/** Whether it is the beginning of a word and more of its letters, in their order: "dept". */
+const isShort = (text: string, word: string): boolean => {
+  let at = 2;
+  for (const letter of word.slice(2)) if (letter === text.charAt(at)) at++;
+  return text.length > 3 && word.startsWith(text.slice(0, 2)) && at === text.length;
+};
+
 /**
- * The nearest within a third of its length, or one of which
- * one is the beginning of the other; undefined: none is.
+ * The nearest within a third of its length, or one of which one is the beginning of the other or
+ * short for it; undefined: none is.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   const wanted = text.slice(0, 64).toLowerCase();
@@ -28,6 +35,7 @@ export function nearest(text: string, candidates: readonly string[]): string | u
     let score = distance(wanted, other);
     if (wanted.length >= 3 && (other.startsWith(wanted) || wanted.startsWith(other)))
       score = Math.min(score, 1);
+    else if (isShort(wanted, other)) score = Math.min(score, 2);
     if (score < bestDistance && score <= Math.max(2, Math.floor(other.length / 3))) {
       best = candidate;
       bestDistance = score;

@@ -1,5 +1,5 @@
 // Tested by test/cli/suppress.test.ts.
-import { createHash, createHmac } from "node:crypto";
+import { createHmac, hash } from "node:crypto";
 import { canonicalAddress, canonicalDomain } from "./naming/address.ts";
 import { isSlug, slugOf } from "./naming/slug.ts";
 
@@ -103,12 +103,7 @@ export class Suppression {
     this.#keys = used.map(({ key }) => key);
     this.#marks = new Set(entries.flatMap(({ marks }) => marks));
     this.#forgotten = new Set(forgotten.flatMap(({ marks }) => marks));
-    this.digest =
-      this.#marks.size === 0
-        ? ""
-        : createHash("sha256")
-            .update([...this.#marks].sort().join(" "))
-            .digest("hex");
+    this.digest = this.#marks.size === 0 ? "" : hash("sha256", [...this.#marks].sort().join(" "));
   }
 
   /** Keyed hashes: they name nobody. */

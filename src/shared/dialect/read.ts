@@ -229,7 +229,7 @@ const isRepeated = (list: readonly unknown[], index: number): boolean => {
 function ofFilter(file: DialectFile, key: string): Rule[] {
   const { calls, filters, words: lists = {} } = file;
   const filter = filters[key] ?? {};
-  const { alone, as, case: letters, words } = filter;
+  const { alone, any, as, case: letters, one, words } = filter;
   const isOpen = lists[words ?? ""]?.open === true;
   const placesOf = ({ any, one }: typeof filter): string[] =>
     holesIn(any ?? one).map(({ path }) => path.join("."));
@@ -253,10 +253,24 @@ function ofFilter(file: DialectFile, key: string): Rule[] {
       [],
       'beside "words" nothing heeds "as", nor "case" unless they are "open"',
     ],
+    [
+      isInQuery(file) && Object.values(any ?? one ?? {}).some(hasObject),
+      [],
+      'it is spread into a "query", which takes texts, and would say [object Object]',
+    ],
     [isShared, [], `${other} stands at the same place: they share one field, and need "alone" too`],
     ...ofValued(file, filter, ["value", ...(key.endsWith("_url") ? ["slug"] : [])]),
   ];
 }
+
+/** What a query cannot take: a list of texts is one parameter for each. */
+const hasObject = (value: unknown): boolean =>
+  [value].flat().some((each) => typeof each === "object" && each !== null);
+
+const holds = (value: unknown, hole: string): boolean => [value].flat().includes(hole);
+
+const isInQuery = ({ calls }: DialectFile): boolean =>
+  Object.values(calls).some((call) => "query" in call && spreadIn(call.query).length > 0);
 
 /** What is spread into the objects of a template. */
 const spreadIn = (template: unknown): unknown[] =>
@@ -481,6 +495,11 @@ function ofCall(file: DialectFile, name: string, call: VendorCall): Rule[] {
     ...asks(template, HOLES[name] ?? [], neededIn(name, call)),
     ...within(["headers"], headers === undefined ? [] : ofHeaders({ ...file.headers, ...headers })),
     [method === "GET" && body !== undefined, ["body"], "a GET has no body"],
+    [
+      Object.entries(query).some(([member, value]) => member !== "*" && holds(value, "@filters")),
+      ["query"],
+      'a query takes texts, and filters are spread into it: "*": "@filters"',
+    ],
     [
       spreadIn(template).some((spread) => typeof spread === "string" && spread !== "@filters"),
       [],

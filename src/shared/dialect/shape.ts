@@ -200,7 +200,7 @@ export const dialectShape = object({
   means: list(meaning),
   limits: optional(object({ per_minute: optional(atLeastOne) })),
   record,
-  ids: optional(object({ lasting: optional(flag) })),
+  ids: optional(object({ lasting: optional(flag), numbers: optional(flag) })),
 });
 
 /** For an editor, which completes and checks by it. */

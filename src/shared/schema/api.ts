@@ -132,7 +132,7 @@ const account = described(
       s.object({
         per_page_max: atLeastOne("Largest `per_page`.", PER_PAGE_MAX),
         max_depth: s.said(
-          s.maybe(s.wholeNumberShape),
+          s.maybeWhole,
           "Largest `page` x `per_page`; null where there is none.",
           null,
         ),
@@ -199,7 +199,7 @@ const facetKey = s.said(
   "industry",
 );
 const people = (description: string, example: number) =>
-  s.said(s.maybe(s.wholeNumberShape), `${description} Null where \`exact\` is false.`, example);
+  s.said(s.maybeWhole, `${description} Null where \`exact\` is false.`, example);
 const facetValue = described(
   "FacetValue",
   "A value and who has it.",

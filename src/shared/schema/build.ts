@@ -61,6 +61,9 @@ export const maybe = <Schema extends Type.TSchema>(schema: Schema) => {
   );
 };
 
+export const maybeText = maybe(text);
+export const maybeWhole = maybe(wholeNumberShape);
+
 export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) =>
   Type.Optional(schema);
 

@@ -4,9 +4,9 @@ import { segments } from "./rows.ts";
 export const writtenShape = s.object({
   file: s.said(s.text, "an absolute path, or the address of a table"),
   format: s.text,
-  bytes: s.said(s.maybe(s.wholeNumberShape), "null of a table"),
+  bytes: s.said(s.maybeWhole, "null of a table"),
   sha256: s.said(s.maybe(s.digest), "null of a table"),
-  added: s.said(s.maybe(s.wholeNumberShape), "of a table: rows that are new in it"),
+  added: s.said(s.maybeWhole, "of a table: rows that are new in it"),
 });
 
 export const sample = s.object({
@@ -27,14 +27,14 @@ export const receipt = s.object({
   command: s.one("search", "employees", "enrich"),
   connection: s.text,
   service: s.text,
-  account_id: s.maybe(s.text),
+  account_id: s.maybeText,
   key_mode: s.maybe(s.one("live", "test")),
   filters: s.maybe(segments),
   companies: s.maybe(s.list(s.text)),
   sample: s.maybe(sample),
   new_only: s.maybe(s.object({ new: s.wholeNumberShape, whole: s.maybe(s.flag) })),
   count: s.said(
-    s.maybe(s.wholeNumberShape),
+    s.maybeWhole,
     "rows that matched when it was quoted; of new people the parts to buy",
   ),
   wanted: s.wholeNumberShape,
@@ -48,7 +48,7 @@ export const receipt = s.object({
   unread: s.said(s.wholeNumberShape, "rows that were paid for and are no JSON: left out, and kept"),
   reused: s.said(s.wholeNumberShape, "rows that earlier runs paid for"),
   paid_again: s.said(
-    s.maybe(s.wholeNumberShape),
+    s.maybeWhole,
     "rows of people who were owned before; null where nobody looked",
   ),
   owned_elsewhere: elsewhere,
@@ -66,8 +66,8 @@ export const receipt = s.object({
   ),
   balance: s.maybe(s.creditsShape),
   complete: s.said(s.flag, "whether everything that matched was received; of a sample, all of it"),
-  shortfall: s.said(s.maybe(s.text), "why it fell short of what was wanted"),
-  dataset_version: s.maybe(s.text),
+  shortfall: s.said(s.maybeText, "why it fell short of what was wanted"),
+  dataset_version: s.maybeText,
   started: s.time,
   finished: s.time,
   output: s.maybe(writtenShape),
@@ -83,14 +83,14 @@ export const rateLimited = s.said(
 
 export const quoteShape = s.object({
   target: s.text,
-  matches: s.maybe(s.wholeNumberShape),
+  matches: s.maybeWhole,
   rows: s.wholeNumberShape,
   kept: s.said(s.wholeNumberShape, "rows that are paid for already"),
   bound: s.one("matches", "limit", "cap", "companies", "sample"),
   unit_cost: s.said(s.maybe(s.creditsShape), "null: nobody told it, and credits count 1 a row"),
   unit_rows: unitRows,
   price_read: s.said(
-    s.maybe(s.text),
+    s.maybeText,
     "the day on which a public page said `unit_cost`; null: the account tells it",
   ),
   credits: s.said(s.number, "credits, at most"),
@@ -102,18 +102,18 @@ export const quoteShape = s.object({
   ),
   requests: s.wholeNumberShape,
   page_rows: s.said(
-    s.maybe(s.wholeNumberShape),
+    s.maybeWhole,
     "the largest page; null: nobody told it, and requests are the fewest",
   ),
   rate_limited_seconds: rateLimited,
-  max_depth: s.maybe(s.wholeNumberShape),
+  max_depth: s.maybeWhole,
   overlap: s.wholeNumberShape,
   sample: s.maybe(sample),
-  owned: s.said(s.maybe(s.wholeNumberShape), "how many of them you own"),
+  owned: s.said(s.maybeWhole, "how many of them you own"),
   owned_exact: s.maybe(s.flag),
-  owned_calls: s.maybe(s.wholeNumberShape),
+  owned_calls: s.maybeWhole,
   owned_elsewhere: elsewhere,
-  paid_again: s.said(s.maybe(s.wholeNumberShape), "how many of the rows to buy you own, at most"),
+  paid_again: s.said(s.maybeWhole, "how many of the rows to buy you own, at most"),
   look_ups: s.said(
     s.maybe(s.object({ companies: s.wholeNumberShape, credits: s.creditsShape })),
     "companies to look up, a request each, within credits and requests: " +
@@ -147,7 +147,7 @@ export const refreshed = s.object({
   list: s.said(s.text, "the file that is followed"),
   filters: segments,
   checked_at: s.time,
-  dataset_version: s.maybe(s.text),
+  dataset_version: s.maybeText,
   ...s.each(s.wholeNumberShape, "count", "added", "removed", "changed", "suppressed"),
   forgotten: s.said(
     s.wholeNumberShape,
@@ -191,12 +191,12 @@ export const outcome = s.object({
   exit_code: s.wholeNumberShape,
   started: s.time,
   finished: s.time,
-  rows: s.maybe(s.wholeNumberShape),
-  rows_before: s.maybe(s.wholeNumberShape),
+  rows: s.maybeWhole,
+  rows_before: s.maybeWhole,
   changed: s.maybe(s.flag),
   credits: s.creditsShape,
-  output: s.maybe(s.text),
-  run: s.maybe(s.text),
+  output: s.maybeText,
+  run: s.maybeText,
   warnings: s.said(
     s.list(
       s.object({
@@ -211,9 +211,9 @@ export const outcome = s.object({
     s.object({
       code: s.text,
       message: s.text,
-      hint: s.maybe(s.text),
+      hint: s.maybeText,
       resumable: s.flag,
-      next: s.maybe(s.text),
+      next: s.maybeText,
     }),
   ),
   receipt: s.maybe(s.some(receipt, refreshed)),

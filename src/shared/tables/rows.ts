@@ -190,7 +190,7 @@ class LineReader {
 
     this.#line++;
     const line = bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
-    if (line.length === 0) return;
+    if (line.length < 64 && line.toString("latin1").trim() === "") return;
 
     const problem =
       line.length > LONGEST ? "longer than 2 MB" : isUtf8(line) ? undefined : "not UTF-8";

@@ -10,7 +10,7 @@ const nested = (path: string, value: unknown): Readonly<Record<string, unknown>>
 
 /** The file of a vendor that a draw says, as a hand that reads the draw would write it. */
 export function fileOf(draw: Draw): Record<string, unknown> {
-  const { account, count, filterForm, filters, means, read, record, search, words } = draw;
+  const { account, count, filterForm, filters, idAs, means, read, record, search, words } = draw;
   const isList = filterForm === "terms" || filterForm === "condition";
   const asked = nested(draw.filtersAt, isList ? "@filters" : { "*": "@filters" });
   const told = {
@@ -122,6 +122,7 @@ export function fileOf(draw: Draw): Record<string, unknown> {
       ({ status }, index, all) =>
         !all.slice(0, index).some((each) => each.status === status && !("at" in each)),
     ),
+    ...(idAs === "number" ? { ids: { numbers: true } } : {}),
     record: Object.fromEntries(
       Object.entries(record).map(([field, at]) => {
         const list = worded[field];

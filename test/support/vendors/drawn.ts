@@ -100,6 +100,8 @@ export interface Draw {
   /** Our name of a field to where it stands in a record; "[0]" behind it: the first of a list. */
   readonly record: Readonly<Record<string, string>>;
   readonly idAs: "number" | "hex";
+  /** What it is asked for by is of the same kind, or refused. */
+  readonly isIdStrict: boolean;
 }
 
 const FILTERS: Readonly<Record<string, (person: Person) => string | null | undefined>> = {
@@ -212,6 +214,7 @@ export function drawnBy(seed: number): Draw {
     },
     record: Object.fromEntries(fields),
     idAs: pick("number", "hex"),
+    isIdStrict: perhaps(0.5),
   };
 }
 
@@ -451,6 +454,9 @@ class Drawn {
     const asked = isOne ? [path.split("/").at(-1)] : get(body, read.ids);
     if (!Array.isArray(asked) || asked.length < 1 || asked.length > read.most)
       throw new Refused(`1..${read.most} ids`);
+    const isHex = this.#draw.idAs === "hex";
+    if (!isOne && this.#draw.isIdStrict && asked.some((id) => (typeof id === "string") !== isHex))
+      throw new Refused(`ids are ${isHex ? "texts" : "numbers"}`);
 
     const wanted = asked.map(String);
     const people = desk.people.filter((person) => wanted.includes(this.id(person)));

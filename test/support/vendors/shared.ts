@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { parseExact } from "../../../src/shared/rows/values.ts";
 import { type Company, type Person, type World, worldOf } from "./people.ts";
 
 // What all vendors of this folder do alike: a server on loopback, people, limits, pages, charges
@@ -310,7 +311,7 @@ function jsonOf(value: unknown): string {
 
 function bodyOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 // Tested by test/cli/sync-histories.test.ts.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -59,7 +59,7 @@ async function giveHistories(
       for (const path of lists.outputs()) {
         const copy = lists.copyOf(path);
         if (copy === undefined) continue;
-        const own = createHash("sha256").update(`${id} ${library} ${path}`).digest("hex");
+        const own = hash("sha256", `${id} ${library} ${path}`);
         const history = { format: FORMAT, library, machine, ...copy };
         const of = `${id}-${own.slice(0, 16)}`;
         given.set(of, await folder.put("histories", of, bytesOf(history)));

@@ -1,5 +1,5 @@
 // Tested by test/cli/sync-segments.test.ts.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { removeSegments, savedSegments, writeSegment } from "../../segments/segment-store.ts";
 import type { KnownSegment, SegmentFact, Syncing } from "./syncing.ts";
@@ -31,7 +31,7 @@ export async function syncSegments(syncing: Syncing): Promise<void> {
 }
 
 const digestOf = (text: string | null): string | null =>
-  text === null ? null : createHash("sha256").update(text).digest("hex");
+  text === null ? null : hash("sha256", text);
 
 async function readFacts({ folder }: Syncing): Promise<{ facts: Facts; torn: readonly string[] }> {
   const facts: Facts = new Map();

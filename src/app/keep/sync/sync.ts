@@ -1,5 +1,5 @@
 // Tested by test/cli/sync.test.ts.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
@@ -127,7 +127,7 @@ async function untilSettled(syncing: Syncing): Promise<void> {
 
 const forgottenIn = async (store: RunStore): Promise<string> => {
   const { forgottenDigest } = await store.suppression();
-  return createHash("sha256").update(forgottenDigest).digest("hex");
+  return hash("sha256", forgottenDigest);
 };
 
 /** Rows, files and histories of this machine, as `forget` deletes them. */

@@ -1,14 +1,10 @@
 import { stat } from "node:fs/promises";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { aheadText, historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
+import { hindrance } from "../../../app/jobs/order.ts";
 import { nearing, nearText } from "../../../app/jobs/outcome.ts";
 import { unheard } from "../../../app/jobs/ping.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
-import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
-import { configDir } from "../../../engine/connections/paths.ts";
-import { FROM_ENVIRONMENT } from "../../../engine/connections/resolve.ts";
-import { checkOutput } from "../../../engine/output/paths.ts";
-import { DUCKDB, engineOf, lockedPart } from "../../../engine/output/tables/target.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   creditsOrNull,
@@ -108,7 +104,7 @@ async function findingsOf(
   context: Context,
 ): Promise<Finding[]> {
   const { name, schedule, values } = job;
-  const wrong = await hindrance(job, context);
+  const wrong = await hindrance(job, file, context);
   if (wrong !== undefined) {
     return [
       { job: name, finding: "invalid", message: [wrong.message, ...wrong.details].join("; ") },
@@ -145,28 +141,6 @@ async function findingsOf(
   }
 
   return findings;
-}
-
-/**
- * What a run of a job would end with before it asks anything: its connection is not there, or its
- * output cannot be written.
- */
-async function hindrance(
-  { problem, values: { connection }, output }: Job,
-  context: Context,
-): Promise<CliError | undefined> {
-  if (problem !== undefined) return problem;
-
-  try {
-    if (connection !== undefined && connection !== SAMPLE && connection !== FROM_ENVIRONMENT)
-      existingConnection(readConfig(configDir(context)), connection);
-    if (output !== undefined && engineOf(output) !== "postgres")
-      await checkOutput(lockedPart(output).replace(DUCKDB, ""));
-    return undefined;
-  } catch (error) {
-    if (error instanceof CliError) return error;
-    throw error;
-  }
 }
 
 /** One job in `jobs status --json`. Every key is always there. */

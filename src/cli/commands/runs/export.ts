@@ -4,7 +4,7 @@ import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
 import { resumeOf } from "../../../engine/runs/plan.ts";
-import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
+import { goesOn, isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -116,7 +116,7 @@ const orSalvage =
 /** Why no more came, and what goes on. */
 const rest = (run: RunSummary): Sentence[] => {
   const anew = run.status === "stale" ? beginsAnew(run.plan) : [];
-  return [run.problem ?? [], isResumable(run) ? say`${resumeOf(run.plan)} goes on` : anew].flat();
+  return [run.problem ?? [], isResumable(run) ? goesOn(run) : anew].flat();
 };
 
 const notFinished = (run: RunSummary): CliError =>

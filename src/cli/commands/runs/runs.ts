@@ -1,7 +1,7 @@
 import { isAbsolute, relative } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { engineOf } from "../../../engine/output/tables/target.ts";
-import { describeTarget, resumeOf, spokenTarget } from "../../../engine/runs/plan.ts";
+import { describeTarget, fileOf, resumeOf, spokenTarget } from "../../../engine/runs/plan.ts";
 import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
@@ -113,7 +113,7 @@ export function runDocument(run: RunSummary) {
     uncertain: creditsToNumber(run.uncertain),
     foreign: creditsToNumber(run.foreign),
     pending: run.pending,
-    output: plan.output,
+    output: fileOf(plan),
     format: plan.view.format,
     created_at: plan.created_at,
     last_at: new Date(run.lastAt).toISOString(),
@@ -166,8 +166,8 @@ function columns(
     {
       name: "output",
       long: "first",
-      value: ({ plan }) => plan.output,
-      show: ({ plan }) => shortPath(plan.output, context),
+      value: ({ plan }) => fileOf(plan),
+      show: ({ plan }) => shortPath(fileOf(plan), context),
     },
     { name: "status", title: isWide ? "status" : null },
     { name: "command", title: null, value: ({ plan }) => plan.command },
@@ -278,7 +278,7 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     ["why no more", whyNoMore(document.receipt)],
     ["uncertain", amount(summary.uncertain)],
     ["unexplained", amount(summary.foreign)],
-    ["output", `${plan.output ?? "stdout"} (${plan.view.format})`],
+    ["output", `${fileOf(plan) ?? "stdout"} (${plan.view.format})`],
     ["dataset", plan.dataset_version ?? undefined],
     ["began", timeText(Date.parse(plan.created_at))],
     ["last", timeText(summary.lastAt)],

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { jsonIn } from "../../../shared/contract/text.ts";
@@ -27,7 +27,6 @@ export function keepLoad(folder: string, state: LoadState): LoadState {
 export const forgetLoad = (folder: string): Promise<void> =>
   rm(folder, { recursive: true, force: true });
 
-export const fingerprintOf = (value: unknown): string =>
-  createHash("sha256").update(JSON.stringify(value)).digest("hex");
+export const fingerprintOf = (value: unknown): string => hash("sha256", JSON.stringify(value));
 
 const NAME = "load.json";

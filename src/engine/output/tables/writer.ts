@@ -1,6 +1,6 @@
 // Tested by test/cli/output-tables.long.test.ts.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { option, type Sentence, say } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";
@@ -39,7 +39,7 @@ export async function* identified(
     for (const [index, row] of page.rows().entries()) {
       let identity = identityOf(page, index, kind);
       if (identity === undefined) {
-        identity = `#${createHash("sha256").update(page.text(index)).digest("hex")}`;
+        identity = `#${hash("sha256", page.text(index))}`;
         if (unnamed.has(identity)) continue;
         unnamed.add(identity);
       }

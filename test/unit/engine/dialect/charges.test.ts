@@ -56,8 +56,8 @@ test("else a balance that fell while nothing else was under way", async () => {
 test("what was lost, or others of this machine took, is in the fall of no balance", async () => {
   const { charges, free, page } = desk();
   free(100);
+  // Nothing came of it.
   charges.begin(true)();
-  charges.lose();
   expect((await page({ left: 88 })).told).toBeUndefined();
 
   const shared = desk(true);

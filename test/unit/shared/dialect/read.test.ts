@@ -109,6 +109,15 @@ test.each<[object, string]>([
   [ofSearch({ path: "//other.example/search" }), "is a path that"],
   [ofSearch({ path: "/search?size=5" }), "is a path that"],
   [ofSearch({ method: "GET" }), "a GET has no body"],
+  [ofSearch({ query: { "filters[]": "@filters" } }), "a query takes texts"],
+  [ofSearch({ query: { f: ["@filters"] } }), "a query takes texts"],
+  [
+    {
+      ...ofSearch({ query: { "*": "@filters" } }),
+      filters: { country: { any: { terms: { country: "@values" } } } },
+    },
+    "would say [object Object]",
+  ],
   [ofSearch({ reply: { next: "next" } }), '"reply" has no "rows"'],
   [ofSearch({ price: { per: "started", credits: "1" } }), '"started" and "rows"'],
   [ofSearch({ price: { per: "row", credits: "1", rows: 25 } }), '"started" and "rows"'],
