@@ -45,6 +45,19 @@ test("a job with a file refreshes it: whoever is owned is bought no second time,
   expect(shown.stdout).toMatch(/^legal\n.*segment/);
 });
 
+test("a filter that nobody has says what has, each time the job runs", async () => {
+  const file = write({
+    jobs: { legal: { ...LEGAL, filters: { department: "Legal", country: "frnace" } } },
+  });
+  for (const _ of ["first", "again"]) {
+    const ran = await run(file, "legal");
+    expect([ran.code, ran.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^legal: hint: country "france" counts \d+ people$/m),
+    ]);
+  }
+});
+
 test("what only a search can do says which word makes the job one", async () => {
   const file = write({ jobs: { legal: { ...LEGAL, limit: 3 } } });
   const ran = await run(file, "legal");

@@ -5,6 +5,7 @@ import {
   type FreeAnswers,
   hintsFor,
   questionsTo,
+  type Speech,
 } from "../../shared/contract/hints.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
@@ -43,17 +44,18 @@ interface Telling {
   readonly strict: boolean;
   readonly session: { readonly client: FreeAnswers };
   readonly say: ((text: string) => void) | undefined;
+  readonly words?: Speech | undefined;
 }
 
 /** @throws CliError exit 5 with `strict`, where a segment has nobody or a value matches nobody */
 export async function tellHints(
   segments: readonly CountedSegment[],
-  { strict, session, say }: Telling,
+  { strict, session, say, words }: Telling,
   signal: AbortSignal,
 ): Promise<void> {
   if (say === undefined && !strict) return;
 
-  const questions = questionsTo(session.client, signal);
+  const questions = questionsTo(session.client, signal, words);
   const problems: string[] = [];
   for (const { name, ...segment } of segments) {
     const { filters } = segment;

@@ -341,12 +341,12 @@ async function probeVendor(
     }
 
     if (typeof file.called === "string") return;
-    const seen = "nobody has called the vendor by this file: a search buys the least first";
+    const seen = "the file tells of no call of the vendor: a search buys the least first";
     add(
       service(
         "Price",
         "warn",
-        `read on a page, never seen; ${seen}, and stops where it differs`,
+        `as declared; ${seen}, and stops where it differs`,
         `headcount doctor -c ${name} --buy N buys that for N credits at most, and compares`,
       ),
     );

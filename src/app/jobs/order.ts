@@ -8,6 +8,7 @@ import { searchTarget } from "../../engine/purchase/joined.ts";
 import { raiseOptions } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
+import { ARGUMENTS } from "../../shared/contract/hints.ts";
 import { credits, formatCredits } from "../../shared/contract/money.ts";
 import {
   CliError,
@@ -48,6 +49,9 @@ const jsonOf = ({ value }: Option): string =>
   typeof value === "string" && value !== "N" ? JSON.stringify(value) : `${value}`;
 
 const ANOTHER = '"overwrite": true in the job lets it be replaced; another "output" keeps both';
+
+/** What a filter is called in a file of jobs. */
+export const FILTER_WORDS = ARGUMENTS;
 
 /** How a job of this command is spoken to: options are keys, and it has no other. */
 export const inKeys = (kind: JobCommand): DoorWords => ({

@@ -28,7 +28,7 @@ import {
   makeJobFolder,
   type RunOutcome,
 } from "./history.ts";
-import { heldUp, inKeys, refreshOf, searchOf } from "./order.ts";
+import { FILTER_WORDS, heldUp, inKeys, refreshOf, searchOf } from "./order.ts";
 import { type Ended, nearing, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
@@ -259,6 +259,7 @@ const eventsOf = ({ stderr }: Context) => ({
   agree: async (): Promise<void> => undefined,
   agreeToRest: async (): Promise<void> => undefined,
   warning: (text: string): void => void stderr.write(`${text}\n`),
+  words: FILTER_WORDS,
 });
 
 async function atService<T>(

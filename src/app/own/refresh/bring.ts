@@ -103,11 +103,11 @@ async function lookAt<T>(
   if (segmentTotal === 0 || list.view === undefined) {
     const session = { client: counts.answers(plan.calls - calls) };
     const segment = { filters: list.filters, count: segmentTotal };
-    await tellHints(
-      [segment],
-      { strict: false, session, say: work.deps.onNotice },
-      work.deps.interrupted,
-    );
+    const { interrupted, onNotice, onWarning } = work.deps;
+    // Nobody at all is told to whoever reads a job's lines, too.
+    const say = segmentTotal === 0 ? onWarning : onNotice;
+    const telling = { strict: false, session, say, words: events.words };
+    await tellHints([segment], telling, interrupted);
   }
 
   await checkRows(sight.total, output, terms, "; nothing was spent");

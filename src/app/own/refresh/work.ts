@@ -9,6 +9,7 @@ import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { CheckedFilters } from "../../../shared/contract/filters.ts";
+import type { Speech } from "../../../shared/contract/hints.ts";
 import { type Credits, minCredits } from "../../../shared/contract/money.ts";
 import { didYouMean } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
@@ -76,6 +77,8 @@ export interface RefreshEvents {
   /** The same for the rest of a run that was begun for the list. */
   readonly agreeToRest: (run: string, most: Credits) => Promise<void>;
   readonly warning: (text: string) => void;
+  /** How a filter is called where its lines are read; undefined: as an option. */
+  readonly words?: Speech | undefined;
   /** Free calls so far; undefined: something else is said now. */
   readonly progress?: ((calls: number | undefined) => void) | undefined;
   readonly start?: ((start: Start) => void) | undefined;
