@@ -50,7 +50,7 @@ Nobody is asked: "max_credits" is the consent. A file is replaced by a whole one
 
 In a crontab, with HEADCOUNT_API_KEY=... and HEADCOUNT_BASE_URL=... in ~/.headcount.env (chmod 600), because cron has no keychain:
 
-  7 * * * *  set -a; . ~/.headcount.env; headcount jobs run --file $HOME/jobs.jsonc`;
+  7 * * * *  set -a; . ~/.headcount.env; headcount jobs run --file ~/jobs.jsonc`;
 
 type ReadJobs = (options: JobsOptions) => Promise<JobsFile>;
 
