@@ -20,6 +20,9 @@ const PAGES = [
   ...[
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "changelog/README.md",
     "bench/results",
     "findings/README.md",
     "test/campaigns/results.md",
@@ -77,7 +80,10 @@ function linksOfFiles(markdown) {
 
 /** What the search looks in: pages for users, with what they ask in words of their own; measured histories answer nobody. */
 function searched(source, env, markdown) {
-  if (/^(?:docs\/)?(?:bench|findings|test|contributing)\//.test(env.relativePath)) return "";
+  if (
+    /^(?:docs\/)?(?:bench|changelog|findings|test|contributing)\/|^CHANGELOG/.test(env.relativePath)
+  )
+    return "";
   const asked = /^<!-- asked: (.*) -->$/m.exec(source)?.[1] ?? "";
   return markdown.render(
     source.replace(/^# .*$/m, (title) => `${title}\n\n${asked}\n`),
@@ -113,8 +119,6 @@ export default defineConfig({
     anchor: { slugify },
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
   },
-  // What is no page of the site; all others are held by test/unit/docs.test.ts, with their anchors.
-  ignoreDeadLinks: [/^\/(?:CHANGELOG|SECURITY|changelog\/)/],
   buildEnd: ({ outDir }) => {
     for (const path of FETCHED)
       cpSync(join(ROOT, path), join(outDir, placeOf(path)), { recursive: true });

@@ -345,7 +345,9 @@ export const CODES = {
     "see that the database runs and lets you in": ["store_unavailable dataset_unavailable"],
   },
   network: {
-    "`headcount doctor`; the same command goes on": ["network lost_reply unreachable"],
+    "`headcount doctor`, then the same command: docs/how-to/exit-5.md": [
+      "network lost_reply unreachable",
+    ],
     "choose another `--host` or `--port`": ["cannot_listen"],
     "see that the database runs and lets you in": ["table_refused"],
   },

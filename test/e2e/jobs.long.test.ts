@@ -167,7 +167,7 @@ test("a schedule is in the zone of the machine", async () => {
   ]);
 });
 
-test("the crontab line of the help runs what is due in a bare shell, with the key from its file", async () => {
+test("the crontab line of the help runs what is due in a bare shell, with key and address from its file", async () => {
   const odd = join(u.dir, "odd 100% 'x'");
   const bin = join(u.dir, "bin");
   for (const folder of [odd, bin]) mkdirSync(folder);
@@ -177,16 +177,20 @@ test("the crontab line of the help runs what is due in a bare shell, with the ke
     hand: job("Sales", 5, { schedule: undefined }),
   };
   writeFileSync(join(odd, "jobs.jsonc"), JSON.stringify({ jobs: all }));
-  writeFileSync(u.file(".headcount.env"), `HEADCOUNT_API_KEY=${service.key}\n`, { mode: 0o600 });
+  const told = [
+    `HEADCOUNT_API_KEY=${service.key}`,
+    `HEADCOUNT_BASE_URL=${u.env.HEADCOUNT_BASE_URL ?? ""}`,
+  ];
+  writeFileSync(u.file(".headcount.env"), `${told.join("\n")}\n`, { mode: 0o600 });
   const line =
     (await u.run(["jobs", "--help"])).stdout.split("\n").find((text) => /^ +7 \* /.test(text)) ??
     "";
-  const command = `${line.trim().replace(/^(\S+ +){5}/, "")} --file ${shellWord(join(odd, "jobs.jsonc"))}`;
+  const command = line
+    .trim()
+    .replace(/^(\S+ +){5}/, "")
+    .replace("~/jobs.jsonc", () => shellWord(join(odd, "jobs.jsonc")));
   const env = { HOME: u.dir, PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin` };
-  const shell = spawn("/bin/sh", ["-c", command], {
-    cwd: "/",
-    env: { ...env, HEADCOUNT_BASE_URL: u.env.HEADCOUNT_BASE_URL ?? "" },
-  });
+  const shell = spawn("/bin/sh", ["-c", command], { cwd: "/", env });
   let said = "";
   shell.stderr.on("data", (data: Buffer) => {
     said += data.toString();
