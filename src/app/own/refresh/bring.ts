@@ -3,10 +3,11 @@ import { checkRoom } from "../../../engine/output/sinks/sink.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { alone, newPeople, theOutput, theSegment } from "../../../engine/purchase/locks.ts";
 import { flagsOf } from "../../../shared/contract/command-line.ts";
+import type { FreeAnswers } from "../../../shared/contract/hints.ts";
 import { creditsLess } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { command, option, say, usageError } from "../../../shared/errors.ts";
-import { tellHints } from "../../count/hints.ts";
+import { type CountedSegment, tellHints } from "../../count/hints.ts";
 import { freeCounts, type Sight, soundly } from "../look.ts";
 import { libraryOf, type Prepared, prepare } from "./begin.ts";
 import { buyLeaves, finishRest, takeIn } from "./buy.ts";
@@ -101,13 +102,8 @@ async function lookAt<T>(
   if (list.isPart) work.deps.onNotice(await partText(list, sight, work));
   const { segmentTotal = sight.total } = sight;
   if (segmentTotal === 0 || list.view === undefined) {
-    const session = { client: counts.answers(plan.calls - calls) };
-    const segment = { filters: list.filters, count: segmentTotal };
-    const { interrupted, onNotice, onWarning } = work.deps;
-    // Nobody at all is told to whoever reads a job's lines, too.
-    const say = segmentTotal === 0 ? onWarning : onNotice;
-    const telling = { strict: false, session, say, words: events.words };
-    await tellHints([segment], telling, interrupted);
+    const client = counts.answers(plan.calls - calls);
+    await sayHints({ filters: list.filters, count: segmentTotal }, client, work);
   }
 
   await checkRows(sight.total, output, terms, "; nothing was spent");
@@ -115,6 +111,14 @@ async function lookAt<T>(
 
   const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
   return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
+}
+
+async function sayHints(segment: CountedSegment, client: FreeAnswers, work: Work): Promise<void> {
+  const { interrupted, onNotice, onWarning } = work.deps;
+  // Nobody at all is told to whoever reads a job's lines, too.
+  const say = segment.count === 0 ? onWarning : onNotice;
+  const telling = { strict: false, session: { client }, say, words: work.events.words };
+  await tellHints([segment], telling, interrupted);
 }
 
 /** Who of the list is there: asked for as they are called in the library by now. */
