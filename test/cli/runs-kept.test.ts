@@ -217,7 +217,9 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     const { stderr } = await u.run(["runs", "export", id]);
     const has = { closed: "what it has so far", stale: "all that it has" }[how];
     const goesOn =
-      how === "closed" ? `; headcount resume ${id} goes on` : "; the same command begins anew";
+      how === "closed"
+        ? `; a higher --max-credits or --limit of headcount resume ${id} goes on`
+        : "; the same command begins anew";
     expect(stderr).toBe(`run ${id} is ${how}: this is ${has}; it is ${how}${goesOn}\n`);
     // The reader may come back with the same command; pages of another dataset are of no use to it.
     const { plan } = await store.open(id);

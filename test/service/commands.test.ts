@@ -79,9 +79,9 @@ describe("service keys", () => {
   test("a hint that is copied means the same folder, whatever its name", async () => {
     const data = join(folder(), "it's my data");
     const { code, err } = await headcount("service", "keys", "list", "--data", data);
-    const [, begins = "", serves = ""] =
-      /import --people FILE --data (.*) or .* serve --data (.*) begins/.exec(err) ?? [];
-    const read = `${shellWords(`${begins} ${serves}`).join("\n")}\n`;
+    const [, serves = "", keyed = ""] =
+      /serve --data (.*) begins one; .* --name NAME --data (.*) where/.exec(err) ?? [];
+    const read = `${shellWords(`${serves} ${keyed}`).join("\n")}\n`;
     expect([code, read]).toEqual([2, `${data}\n${data}\n`]);
   });
 
