@@ -119,6 +119,10 @@ describe("headcount suppress", () => {
       6,
       ["suppressed", "yes", "no", undefined],
     ]);
+  });
+
+  test("whom nobody knows is neither added nor forgotten; what is on the list is not gone", async () => {
+    const { me } = await buyer();
     const before = (await ok(me, ["suppress", "list"])).stdout;
     for (const [who, code] of [
       ["Nobody Whosoever", 6],
