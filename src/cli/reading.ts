@@ -28,8 +28,9 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
     .trim()
     .replace(/^\(|\)$/g, "");
 
+  // What commander cannot read it quotes.
+  const [, word = ""] = /'(.*?)'/.exec(first) ?? [];
   if (code === "commander.unknownCommand" && path === "") {
-    const [, word = ""] = /'(.*?)'/.exec(message) ?? [];
     const meant = MEANT.get(word);
     // A slip is seldom in the first letter: whoever types "budget" does not mean "forget".
     const near = suggestion.includes(` ${word.charAt(0)}`) ? `${suggestion} ` : "";
@@ -38,7 +39,8 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
     return usageError(first, hint, "unknown_command");
   }
 
-  if (path === "count" && first === "unknown option '--all'") {
+  const isOption = code === "commander.unknownOption";
+  if (path === "count" && isOption && word === "--all") {
     return usageError(
       first,
       "headcount count without any filter counts everybody",
@@ -46,13 +48,12 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
     );
   }
 
-  const [, option = ""] = /^unknown option '--(.*?)'$/.exec(first) ?? [];
   const names = command.options.flatMap(({ long }) => long?.slice(2) ?? []);
-  const near = option === "" ? undefined : nearest(option, names);
+  const near = isOption && word.startsWith("--") ? nearest(word.slice(2), names) : undefined;
   const shows =
     code === "commander.unknownCommand"
       ? `${help} lists the commands`
-      : code === "commander.unknownOption"
+      : isOption
         ? `${help} lists the options`
         : `${help} shows how it is called`;
 

@@ -66,19 +66,19 @@ export class Charges {
   }
 
   /** It is over, as soon as it is. */
-  end(turn: CallSpan): void {
-    if (turn.begun !== this.#begun) turn.begun = Number.NaN;
-    if (!turn.isPaid) return;
+  end(span: CallSpan): void {
+    if (span.begun !== this.#begun) span.begun = Number.NaN;
+    if (!span.isPaid) return;
     this.#flying--;
-    this.#payer?.pays(this.#chargedUntil(), turn.at);
+    this.#payer?.pays(this.#chargedUntil(), span.at);
   }
 
   /** @returns what a call took that sells nobody */
-  ofFree(call: VendorCall, told: VendorBody, turn: CallSpan): Credits {
+  ofFree(call: VendorCall, told: VendorBody, span: CallSpan): Credits {
     const balance = amountAt(call.reply?.balance, told);
     // Who has no price in the file only tells: a balance may have fallen for others.
-    const fell = call.price === undefined ? ZERO : this.#fellBy(turn, balance, 0);
-    this.#see(turn, balance);
+    const fell = call.price === undefined ? ZERO : this.#fellBy(span, balance, 0);
+    this.#see(span, balance);
     return amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
   }
 
@@ -90,16 +90,16 @@ export class Charges {
     call: VendorCall,
     told: VendorBody,
     rows: number,
-    turn: CallSpan,
-    askBalance: (() => Promise<{ readonly turn: CallSpan }>) | undefined,
+    span: CallSpan,
+    askBalance: (() => Promise<{ readonly span: CallSpan }>) | undefined,
   ): Promise<Charged> {
     const balance = amountAt(call.reply?.balance, told);
     const declared = declaredPrice(call, rows);
-    const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(turn, balance);
+    const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(span, balance);
     const isAsked = inReply === undefined && balance === undefined && declared > 0n;
     const inBalance =
-      isAsked && askBalance ? await this.#asked(turn, declared, askBalance) : undefined;
-    this.#see(turn, balance);
+      isAsked && askBalance ? await this.#asked(span, declared, askBalance) : undefined;
+    this.#see(span, balance);
     return { declared, told: inReply ?? inBalance, balance };
   }
 
@@ -107,12 +107,12 @@ export class Charges {
    * Before a page that is to find nobody.
    * @returns what is done when it did: what it cost is in what the balance falls by next
    */
-  passing(): (turn: CallSpan) => void {
+  passing(): (span: CallSpan) => void {
     const balance = this.#balance;
-    return (turn) => {
-      if (!this.#isAlone(turn)) return;
+    return (span) => {
+      if (!this.#isAlone(span)) return;
       this.#balance = balance;
-      this.#toldAt = turn.begun;
+      this.#toldAt = span.begun;
     };
   }
 
@@ -139,8 +139,8 @@ export class Charges {
   }
 
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(turn: CallSpan, balance: Credits | undefined, calls = 1): Credits | undefined {
-    if (balance === undefined || this.#balance === undefined || !this.#isAlone(turn, calls))
+  #fellBy(span: CallSpan, balance: Credits | undefined, calls = 1): Credits | undefined {
+    if (balance === undefined || this.#balance === undefined || !this.#isAlone(span, calls))
       return undefined;
     // Of what others of this machine took nobody can say which of them did.
     if (this.#isShared(this.#seenAt)) return undefined;
@@ -153,18 +153,18 @@ export class Charges {
    * much or more tells it. One that fell by less may be late, and proves nothing.
    */
   async #asked(
-    turn: CallSpan,
+    span: CallSpan,
     declared: Credits,
-    ask: () => Promise<{ readonly turn: CallSpan }>,
+    ask: () => Promise<{ readonly span: CallSpan }>,
   ): Promise<Credits | undefined> {
     const [before, since] = [this.#balance, this.#seenAt];
-    if (this.#isSeen || !this.#isAlone(turn) || before === undefined) return undefined;
+    if (this.#isSeen || !this.#isAlone(span) || before === undefined) return undefined;
 
     this.#isSeen = true;
     // The page is paid, and kept, whatever comes of the question.
     const asked = await ask().catch(() => undefined);
     // Pages that went out while it was asked are in the answer too.
-    const isShared = asked?.turn.begun !== turn.begun || this.#isShared(since);
+    const isShared = asked?.span.begun !== span.begun || this.#isShared(since);
     const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
     return fell < declared ? undefined : (fell as Credits);
   }

@@ -88,7 +88,7 @@ interface How {
   readonly signal?: AbortSignal | undefined;
 }
 
-type Answer = VendorReply & { readonly turn: CallSpan };
+type Answer = VendorReply & { readonly span: CallSpan };
 
 /** What a file of a vendor makes of the calls of the contract. Throws as they do. */
 export class DialectClient implements ServiceClient {
@@ -204,7 +204,7 @@ export class DialectClient implements ServiceClient {
       }
 
       this.names.see([key], true);
-      pass(reply.turn);
+      pass(reply.span);
     }
 
     return undefined;
@@ -456,7 +456,7 @@ export class DialectClient implements ServiceClient {
     const { rows, asked = rows.length, filters, stop, ...facts } = page;
     const { account } = this.#file.calls;
     const askBalance = account && (() => this.#send(account, {}, { paid: false }));
-    const cost = await this.#charges.ofPage(call, reply.told, asked, reply.turn, askBalance);
+    const cost = await this.#charges.ofPage(call, reply.told, asked, reply.span, askBalance);
     const { balance, declared, told } = cost;
     const charged = told ?? declared;
 
@@ -546,10 +546,10 @@ export class DialectClient implements ServiceClient {
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
       });
-    const turn = this.#charges.begin(paid);
+    const span = this.#charges.begin(paid);
     try {
-      const raw = await this.#calls.send(request).finally(() => this.#charges.end(turn));
-      const reply = { ...meantBy(this.#file, raw, call), turn };
+      const raw = await this.#calls.send(request).finally(() => this.#charges.end(span));
+      const reply = { ...meantBy(this.#file, raw, call), span };
       tell(reply.raw.status, amountAt(call.reply?.charged, reply.told));
       if (!paid) this.#requireFree(call, reply);
       return reply;
@@ -562,8 +562,8 @@ export class DialectClient implements ServiceClient {
   }
 
   /** @throws CliError exit 5 where a call charged that sells nobody: no other goes out */
-  #requireFree(call: VendorCall, { told, turn }: Answer): void {
-    const charged = this.#charges.ofFree(call, told, turn);
+  #requireFree(call: VendorCall, { told, span }: Answer): void {
+    const charged = this.#charges.ofFree(call, told, span);
     if (charged <= 0n) return;
     this.#onCharged?.(charged);
     throw dear(this.#file, charged, ZERO, "sells nobody");

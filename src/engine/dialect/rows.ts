@@ -6,6 +6,7 @@ import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { inRow, pathsOf, reached, type Step } from "../../shared/dialect/holes.ts";
 import { type DialectFile, spellingsOf, type Words } from "../../shared/dialect/shape.ts";
+import { GrowingBytes } from "../../shared/rows/growing-bytes.ts";
 import type { Cells } from "../../shared/rows/scan.ts";
 import { isInteger, QUOTE } from "../../shared/rows/tokens.ts";
 import {
@@ -14,7 +15,7 @@ import {
   parseExact,
   stringifyExact,
 } from "../../shared/rows/values.ts";
-import { Bytes, type Span } from "./verbatim.ts";
+import type { Span } from "./verbatim.ts";
 
 /** A field of the contract, and how it is read in a row. */
 interface Reading {
@@ -64,6 +65,9 @@ interface Source {
 const NOTHING = Buffer.alloc(0);
 const COMMA = Buffer.from(",");
 const MARK = Buffer.from('"');
+/** One page is written after the other, and none while another is. */
+const written = new GrowingBytes();
+
 /** The records of a reply, and the fields of the contract that its file finds in them. */
 export class Records {
   readonly length: number;
@@ -122,7 +126,8 @@ export class Records {
   /** Rows of the contract, each with the vendor's own as it came. */
   written({ head, tail }: { readonly head: string; readonly tail: string }): Buffer {
     const { body, spans } = this.#came;
-    const out = new Bytes();
+    const out = written;
+    out.clear();
     out.text(head);
     for (let index = 0; index < this.length; index++) {
       out.text(index === 0 ? "{" : ",{");
@@ -138,10 +143,10 @@ export class Records {
       out.text("}");
     }
     out.text(tail);
-    return out.made();
+    return out.copied();
   }
 
-  #write(out: Bytes, index: number, reading: Reading): void {
+  #write(out: GrowingBytes, index: number, reading: Reading): void {
     const { body } = this.#came;
     const plain = this.#plainAt(index, reading);
     if (plain === undefined) {
@@ -181,8 +186,7 @@ export class Records {
 
   #item(index: number): JsonValue {
     const [start, end] = this.#came.spans?.[index] ?? [];
-    const read = () => parseExact(this.#came.body.toString("utf8", start, end));
-    this.#items[index] ??= read();
+    this.#items[index] ??= parseExact(this.#came.body.toString("utf8", start, end));
     return this.#items[index];
   }
 

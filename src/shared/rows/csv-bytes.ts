@@ -5,6 +5,7 @@ import {
   type Separator,
   SPACE_AT_AN_END,
 } from "./csv-text.ts";
+import { GrowingBytes } from "./growing-bytes.ts";
 import { aligned, RowMachine } from "./machine.ts";
 import type { Cells } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
@@ -45,8 +46,7 @@ export class CsvBytes {
   readonly #guard: FormulaGuard;
   readonly #lineBreak: string;
   readonly #separator: Separator;
-  #out = Buffer.allocUnsafeSlow(1 << 16);
-  #length = 0;
+  readonly #out = new GrowingBytes();
 
   constructor(guard: FormulaGuard, lineBreak: string, separator: Separator = ",") {
     this.#guard = guard;
@@ -55,16 +55,15 @@ export class CsvBytes {
   }
 
   begin(): void {
-    this.#length = 0;
+    this.#out.clear();
   }
 
   bytes(): Buffer {
-    return this.#out.subarray(0, this.#length);
+    return this.#out.bytes;
   }
 
   text(text: string): void {
-    this.#reserve(text.length * 3);
-    this.#length += this.#out.write(text, this.#length);
+    this.#out.text(text);
   }
 
   lines(rows: readonly (readonly Cell[])[]): void {
@@ -108,7 +107,7 @@ export class CsvBytes {
       const stop = code.csv(...places, look, ...form, row, column, at);
       at = code.ended();
       if (stop === 0) {
-        this.#append(machine.bytes.subarray(out, at));
+        this.#out.span(machine.bytes.subarray(out, at));
         return true;
       }
 
@@ -135,18 +134,5 @@ export class CsvBytes {
   #cellText(cells: Cells, row: number, key: number): string {
     const json = cells.bytes.toString("utf8", cells.start(row, key), cells.mark(row, key) >> 2);
     return cellText(cellOf(parseExact(json)), this.#guard, this.#separator);
-  }
-
-  #append(bytes: Buffer): void {
-    this.#reserve(bytes.length);
-    bytes.copy(this.#out, this.#length);
-    this.#length += bytes.length;
-  }
-
-  #reserve(more: number): void {
-    if (this.#length + more <= this.#out.length) return;
-    const wider = Buffer.allocUnsafeSlow(Math.max(this.#out.length * 2, this.#length + more));
-    this.#out.copy(wider, 0, 0, this.#length);
-    this.#out = wider;
   }
 }

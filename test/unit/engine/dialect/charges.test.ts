@@ -21,18 +21,18 @@ function desk(othersPay = false) {
   const charges = new Charges(file, () => 0, { pays: () => othersPay });
   /** A call that is over at once. */
   const call = (isPaid: boolean): CallSpan => {
-    const turn = charges.begin(isPaid);
-    charges.end(turn);
-    return turn;
+    const span = charges.begin(isPaid);
+    charges.end(span);
+    return span;
   };
   const free = (left: number) => {
-    const turn = call(false);
-    charges.ofFree(ASKS, told({ left }), turn);
-    return { turn };
+    const span = call(false);
+    charges.ofFree(ASKS, told({ left }), span);
+    return { span };
   };
   const page = (
     body: Readonly<Record<string, number>>,
-    ask?: () => Promise<{ readonly turn: CallSpan }>,
+    ask?: () => Promise<{ readonly span: CallSpan }>,
   ) => charges.ofPage(SELLS, told(body), 3, call(true), ask);
   return { call, charges, free, page };
 }
