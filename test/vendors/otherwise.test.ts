@@ -18,6 +18,8 @@ interface Odd {
   /** What a read tells, which costs 2. */
   readonly read?: (row: object) => unknown;
   readonly total?: unknown;
+  /** What a search costs that finds nobody. */
+  readonly nobody?: number;
   /** What each call costs that is free by the file. */
   readonly toll?: number;
   /** Where each page leads to; undefined: to the one behind it. */
@@ -90,7 +92,7 @@ const BY_IDS = {
 };
 
 async function userOf(file: object, odd: Odd = {}) {
-  const book = { calls: [] as string[], charged: 0 };
+  const book = { calls: [] as string[], sizes: [] as number[], charged: 0 };
   const server = createServer(async (request, response) => {
     const path = request.url ?? "";
     let text = "";
@@ -123,7 +125,8 @@ async function userOf(file: object, odd: Odd = {}) {
     if (odd.slow) await new Promise((done) => setTimeout(done, odd.slow));
     const found = JSON.stringify(asked).includes("zz") ? [] : PEOPLE;
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
-    const at = Number(String(asked.at ?? 0).split("/")[0]);
+    const behind = asked.page === undefined ? (asked.at ?? 0) : (asked.page - 1) * asked.n;
+    const at = Number(String(behind).split("/")[0]);
     const some = found.slice(at, at + (asked.n ?? 1));
     const next =
       odd.leads?.(at) ?? (at + some.length < found.length ? String(at + some.length) : null);
@@ -133,9 +136,12 @@ async function userOf(file: object, odd: Odd = {}) {
     if (path === "/me") reply = { left: 100 - book.charged };
     if (path === "/find") {
       const { from = Infinity, each = 1 } = odd.dearer ?? {};
+      const before = book.charged;
+      if (found.length === 0) book.charged += odd.nobody ?? 0;
       for (const row of some) book.charged += PEOPLE.indexOf(row) >= from ? each : 1;
+      book.sizes.push(asked.n);
       const rows = odd.rows?.(some) ?? { rows: some };
-      reply = { ...rows, total, next, cost: some.length, left: 100 - book.charged };
+      reply = { ...rows, total, next, cost: book.charged - before, left: 100 - book.charged };
     } else if (path === "/ids") {
       const ids = some.map(({ id }) => id);
       reply = { ids: odd.ids?.(ids) ?? ids, total, next };
@@ -421,6 +427,72 @@ test("a price that rises later is said at the end where only the account tells i
   expect(book.charged).toBe(9);
   const [settled, foreign] = [millionthsOf("6"), millionthsOf("3")];
   expect(await spend()).toMatchObject({ settled, foreign, uncertain: 0n });
+});
+
+const { count: ____, ...UNCOUNTED } = FILE.calls;
+const searching = (search: object, calls: object = UNCOUNTED): object => ({
+  ...FILE,
+  calls: { ...calls, search: { ...FILE.calls.search, ...search } },
+});
+const { account } = BY_ACCOUNT.calls;
+
+test.each<[string, object]>([
+  ["in the reply", searching({})],
+  ["by the balance", searching({ reply: { ...untold, balance: "left" } }, { account })],
+])("a filter that is tried for a charge, told %s, is booked, and ends it", async (_, file) => {
+  const { run, book, spend } = await userOf(file, { nobody: 5 });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain(
+    "odd charged 5 credits for a call that brought nobody, which by its file costs 0 credits",
+  );
+  expect(book.charged).toBe(5);
+  expect(await spend()).toMatchObject({ settled: millionthsOf("5"), uncertain: 0n });
+});
+
+test("where a call is paid for, whatever it brings, none goes out to try a filter", async () => {
+  const price = { per: "request", credits: "2" };
+  const file = searching({ pages: { by: "cursor", size: [1, 2] }, price });
+  const { run, book, spend, rows } = await userOf(file, { nobody: 2 });
+  const ran = await run(BUY.replace("20", "4"));
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").length).toBe(4);
+  expect(book).toMatchObject({ charged: 4, sizes: [2, 2] });
+  expect(await spend()).toMatchObject({ settled: millionthsOf("4"), uncertain: 0n });
+});
+
+const BY_NUMBER = searching(
+  {
+    body: { "*": "@filters", n: "@rows", page: "@page" },
+    reply: { ...unled },
+    pages: { by: "page", first: 1, size: [1, 25] },
+  },
+  FILE.calls,
+);
+
+test("of pages by number one row is bought first, and nobody twice", async () => {
+  const { run, book, rows } = await userOf(BY_NUMBER);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
+  expect(book).toMatchObject({ charged: 6, sizes: [1, 1, 2, 2] });
+});
+
+test.each<[string, Odd, string, number]>([
+  ["costs twice as much", { dearer: { from: 0, each: 2 } }, "charged 2 credits for 1 row", 2],
+  [
+    "is another one",
+    { rows: (rows) => ({ rows: rows.map((row) => ({ ...row, country: "Peru" })) }) },
+    'row 1 of odd says country "Peru"',
+    1,
+  ],
+])("of pages by number whoever %s is one row", async (_, odd, says, charged) => {
+  const { run, book, spend } = await userOf(BY_NUMBER, odd);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain(says);
+  expect(book).toMatchObject({ charged, sizes: [1] });
+  expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
 });
 
 const HTML = "<html><title>405 Not Allowed</title></html>";

@@ -341,7 +341,8 @@ async function probeVendor(
     }
 
     if (typeof file.called === "string") return;
-    const seen = "the file tells of no call of the vendor: a search buys the least first";
+    const least = client.dialect.isOneSize ? "a whole page" : "the least";
+    const seen = `the file tells of no call of the vendor: a search buys ${least} first`;
     add(
       service(
         "Price",

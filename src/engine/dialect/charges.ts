@@ -103,17 +103,9 @@ export class Charges {
     return { declared, told: inReply ?? inBalance, balance };
   }
 
-  /**
-   * Before a page that is to find nobody.
-   * @returns what is done when it did: what it cost is in what the balance falls by next
-   */
-  passing(): (span: CallSpan) => void {
-    const balance = this.#balance;
-    return (span) => {
-      if (!this.#isAlone(span)) return;
-      this.#balance = balance;
-      this.#toldAt = span.begun;
-    };
+  /** A page found nobody: what it cost, and did not tell, is in what the balance falls by next. */
+  passed(span: CallSpan): void {
+    if (this.#isAlone(span)) this.#toldAt = span.begun;
   }
 
   #see({ at, begun }: CallSpan, balance: Credits | undefined): void {

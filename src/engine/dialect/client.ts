@@ -178,7 +178,8 @@ export class DialectClient implements ServiceClient {
 
   /**
    * Where counts cost credits a name is tried by the first page that is bought, as long as nobody
-   * costs nothing: whoever comes by a value that nobody has is that page, and the last.
+   * costs nothing by the file. Whoever comes by a value that nobody has is that page, and the last;
+   * so is one that charged for nobody, and what it charged is that page's.
    */
   async #passedOver(
     call: VendorCall,
@@ -188,23 +189,18 @@ export class DialectClient implements ServiceClient {
   ): Promise<PageReply | undefined> {
     const rows = call.pages?.size[0] ?? Number(ask.rows);
     for (const key of this.names.untried(filters)) {
-      const nobody = nobodyBy(this.#file, key);
-      const pass = this.#charges.passing();
-      const values = { ...ask, filters: [nobody], rows };
+      const values = { ...ask, filters: [nobodyBy(this.#file, key)], rows };
       const reply = await this.#send(call, values, { paid: true, signal });
       const found =
         reply.is === "refused" ? { rows: this.#nobodyThere } : this.#rowsOf(reply, call, rows);
-      if (found.rows.length > 0 || found.stop !== undefined) {
-        const end = { nextCursor: null, total: undefined, withheld: 0 };
-        const page = await this.#pageOf(reply, call, { ...end, ...found, filters: {} });
-        return {
-          ...page,
-          stop: found.stop ?? this.names.passedOver(key, "sold", found.rows.length),
-        };
-      }
+      const end = { nextCursor: null, total: undefined, withheld: 0 };
+      const page = await this.#pageOf(reply, call, { ...end, ...found, filters: {} });
+      const people = found.rows.length;
+      const stop = page.stop ?? (people > 0 && this.names.passedOver(key, "sold", people));
+      if (stop) return { ...page, stop };
 
       this.names.see([key], true);
-      pass(reply.span);
+      this.#charges.passed(reply.span);
     }
 
     return undefined;

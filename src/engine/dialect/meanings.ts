@@ -143,12 +143,15 @@ export const metaOf = (
 export const amountAt = (place: string | undefined, told: VendorBody): Credits | undefined =>
   place === undefined ? undefined : parseCredits(placed(place, told));
 
-/** What a call costs that brought so many, as the file has it. */
+/**
+ * What a call costs that brought so many, as the file has it. One that is paid for by itself costs
+ * as much where it brings nobody, unless the file says otherwise.
+ */
 export function declaredPrice({ price }: VendorCall, rows: number): Credits {
   const {
     per = "call",
     credits: each = "0",
-    none = "0",
+    none = per === "request" ? each : "0",
     least = "0",
     rows: unit = 1,
   } = price ?? {};

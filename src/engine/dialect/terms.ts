@@ -23,16 +23,13 @@ export function pagingOfFile(file: DialectFile): Dialect {
   // An id that is another one tomorrow, or in no row, tells nobody who is owned.
   const isFree = declaredPrice(search, 1) === ZERO;
   const isToldById = isFree && ids?.lasting === true && record.id !== undefined;
-  // By numbers a page of one row would make all of them so small.
   if (search.gives === "ids")
     return { paging: "cursor", isUnproven: true, ...(isToldById ? { idRows } : {}) };
   const isOneSize = search.pages?.one_size === true;
   // Nor is there a page of one row where so many are paid for whatever comes.
   const isUnproven = !isOneSize && parcel === undefined;
   if (by === "cursor") return { paging: by, isUnproven, isOneSize };
-  return by === "offset"
-    ? { paging: by, isUnproven }
-    : { paging: by, firstPage: first === 0 ? 0 : 1 };
+  return { paging: by, isUnproven, firstPage: first === 0 ? 0 : 1 };
 }
 
 /** How a file counts, and what that costs; undefined: no call of it counts. */

@@ -13,7 +13,8 @@ function largestDivisor(value: number, bound: number): number {
 
 /**
  * How many rows to ask for at an offset. A page by number begins at a multiple of its size: landing
- * on a cap takes a few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
+ * on a cap takes a few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1), and so does
+ * coming from a first row to where the largest begin (1, 2, 4, 8, 8 and 1: then pages of 25).
  */
 export function pageSize(
   paging: Dialect["paging"],
@@ -21,15 +22,24 @@ export function pageSize(
   rest: number,
   perPage: number,
 ): number {
-  const bound = Math.max(1, Math.min(rest, perPage));
-  return paging === "page" && offset > 0 ? largestDivisor(offset, bound) : bound;
+  const bound = Math.min(rest, perPage);
+  if (paging !== "page" || offset === 0) return bound;
+  return largestDivisor(offset, Math.min(bound, perPage - (offset % perPage)));
 }
 
-export function requestsFor(paging: Dialect["paging"], rows: number, perPage: number): number {
-  const whole = Math.floor(rows / perPage);
-  let requests = whole;
-  for (let offset = whole * perPage; offset < rows; requests++) {
-    offset += pageSize(paging, offset, rows - offset, perPage);
+/** @param begun rows that came by then */
+export function requestsFor(
+  paging: Dialect["paging"],
+  rows: number,
+  perPage: number,
+  begun = 0,
+): number {
+  let requests = 0;
+  for (let offset = begun; offset < rows; ) {
+    const size = pageSize(paging, offset, rows - offset, perPage);
+    const pages = size === perPage ? Math.floor((rows - offset) / size) : 1;
+    requests += pages;
+    offset += pages * size;
   }
   return requests;
 }

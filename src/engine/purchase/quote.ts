@@ -178,9 +178,9 @@ export function makeQuote(input: QuoteInput): Quote {
   if (bound === "limit") requireWhole(toBuy, input);
   const before = credits(spent.settled + spent.uncertain);
   const isFirst = toBuy > 0 && spent.rows === 0;
-  const looked = isFirst && toBuy > 1 && input.isUnproven ? 1 : 0;
+  const looked = isFirst && input.isUnproven ? 1 : 0;
   const tries = looked + (isFirst ? (input.tries ?? 0) : 0);
-  const requests = tries + requestCount(input, toBuy - looked);
+  const requests = tries + requestCount(input, toBuy, looked);
   const isWhole = target.kind === "search" && !target.staff && drawn === undefined;
 
   return {
@@ -315,12 +315,13 @@ export function consentedCap(
 /** A segment behind a wall is bought in parts that are two thirds full, about. */
 const PARTS_A_WALL = 1.5;
 
-function requestCount(input: QuoteInput, rows: number): number {
+/** @param looked rows of the first page, beside whose call all others are counted */
+function requestCount(input: QuoteInput, rows: number, looked: number): number {
   const { target, paging, maxDepth = rows, parcel, perPage, parts, drawn, spent } = input;
   if (target.kind === "enrich") return rows;
   if (drawn !== undefined) {
-    const whole = rowsBegun(drawn.pages, spent.rows + rows).pages;
-    return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
+    const whole = rowsBegun(drawn.pages, spent.rows + rows - looked).pages;
+    return rows === looked ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
   }
 
   const behind = maxDepth < rows ? Math.ceil((PARTS_A_WALL * rows) / maxDepth) : 1;
@@ -328,11 +329,11 @@ function requestCount(input: QuoteInput, rows: number): number {
   const each = { length: Math.max(1, Math.min(rows, pieces)) };
   const spread = () => Array.from(each, (_, at) => Math.floor((rows + at) / each.length));
   const sizes = parts === undefined ? spread() : sizesOf(input, parts, rows);
-  const requests = (size: number): number =>
+  const requests = (sum: number, size: number, at: number): number =>
     parcel === undefined
-      ? requestsFor(paging, size, Math.max(1, perPage))
-      : Math.ceil(size / parcel);
-  return sizes.reduce((sum, size) => sum + requests(size), 0);
+      ? sum + requestsFor(paging, size, Math.max(1, perPage), at === 0 ? looked : 0)
+      : sum + Math.ceil(size / parcel);
+  return sizes.reduce(requests, 0);
 }
 
 /** Rows to buy of each part, or company, behind those that are kept. */

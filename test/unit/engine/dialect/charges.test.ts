@@ -105,8 +105,7 @@ test("a page that went out while the balance was asked for is in the answer", as
 test("a page that finds nobody, for nothing, leaves the balance told; what it cost falls on the next", async () => {
   const { call, charges, free, page } = desk();
   free(100);
-  const pass = charges.passing();
-  pass(call(true));
+  charges.passed(call(true));
   expect((await page({ left: 93 })).told).toBe(credits("7"));
 });
 

@@ -53,6 +53,7 @@ test.each([
   [{ per: "row", credits: "0.03" }, 33, "0.99"],
   [{ per: "row", credits: "1", none: "0.5" }, 0, "0.5"],
   [{ per: "request", credits: "1" }, 3, "1"],
+  [{ per: "request", credits: "1" }, 0, "1"],
   [{ per: "request", credits: "1", none: "0" }, 0, "0"],
   [{ per: "started", credits: "1", rows: 25 }, 26, "2"],
   [{ per: "row", credits: "0.1", least: "1" }, 3, "1"],
