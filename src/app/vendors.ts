@@ -1,6 +1,6 @@
 // Tested by test/cli/vendors.test.ts.
 import { hash, randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Seen } from "../engine/client/dialect.ts";
@@ -22,7 +22,7 @@ import { readDialect } from "../shared/dialect/read.ts";
 import type { DialectFile } from "../shared/dialect/shape.ts";
 import { failed } from "../shared/errors.ts";
 import { makeFolder } from "../shared/folder.ts";
-import { packageRoot } from "../shared/paths.ts";
+import { ofPackage, textOfPackage } from "../shared/paths.ts";
 
 /** A file of a vendor that was read, and its text as it stands. */
 export interface Vendor {
@@ -32,11 +32,9 @@ export interface Vendor {
   readonly digest: string;
 }
 
-const shippedFolder = (): URL => new URL("dialects/", packageRoot());
-
-/** Names of the files that come with headcount. */
+/** Names of the files that come with headcount. @throws CliError exit 1 where they are not there */
 export const shippedNames = (): string[] =>
-  readdirSync(shippedFolder())
+  ofPackage("dialects/", (folder) => readdirSync(folder))
     .filter((name) => name.endsWith(".json"))
     .map((name) => name.slice(0, -5))
     .sort();
@@ -48,7 +46,7 @@ export const vendorOf = async (text: string, name: string): Promise<Vendor> => (
 });
 
 export const shippedVendor = (name: string): Promise<Vendor> =>
-  vendorOf(readFileSync(new URL(`${name}.json`, shippedFolder()), "utf8"), `${name}.json`);
+  vendorOf(textOfPackage(`dialects/${name}.json`), `${name}.json`);
 
 const ownPath = (name: string, context: Context): string =>
   join(configDir(context), "dialects", `${name}.json`);

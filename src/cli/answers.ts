@@ -1,8 +1,7 @@
 // Tested by test/unit/answers.test.ts.
-import { readFile } from "node:fs/promises";
 import { nearest } from "../shared/contract/suggest.ts";
 import { usageError } from "../shared/errors.ts";
-import { packageRoot } from "../shared/paths.ts";
+import { textOfPackage } from "../shared/paths.ts";
 import { broken } from "./help.ts";
 
 /** What a heading of the docs or a command says: completions/pages.json (`npm run completions`). */
@@ -42,8 +41,7 @@ function scoreOf([title, , text, asked]: Entry, words: readonly string[]): numbe
  * @throws CliError exit 2 where nothing has most of the words, with what is nearest
  */
 export async function lookUp(phrase: string): Promise<string> {
-  const file = new URL("completions/pages.json", packageRoot());
-  const entries: readonly Entry[] = JSON.parse(await readFile(file, "utf8"));
+  const entries: readonly Entry[] = JSON.parse(textOfPackage("completions/pages.json"));
   const words = wordsOf(phrase).filter((word) => word.length > 1 || /\d/.test(word));
 
   const scored = entries

@@ -1,4 +1,6 @@
+// Tested by test/unit/shared/paths.test.ts.
 import { existsSync, readFileSync } from "node:fs";
+import { failed } from "./errors.ts";
 
 /**
  * The folder of the installed package, with a slash: the nearest one
@@ -23,3 +25,19 @@ export function packageVersion(): string {
   };
   return manifest.version;
 }
+
+/**
+ * Reads what comes with headcount.
+ * @throws CliError exit 1 where it is not there
+ */
+export function ofPackage<Value>(path: string, read: (at: URL) => Value): Value {
+  try {
+    return read(new URL(path, packageRoot()));
+  } catch (cause) {
+    const why = `${path} is missing from the installation: ${(cause as Error).message}`;
+    throw failed.internal(why, "install headcount again", "missing_file", cause);
+  }
+}
+
+export const textOfPackage = (path: string): string =>
+  ofPackage(path, (at) => readFileSync(at, "utf8"));

@@ -8,7 +8,8 @@ const BASE = { baseUrl: "https://api.example.com", apiKey: "x_live_12345678" };
 const MINUTE = 60_000;
 
 /** A service that counts calls in fixed minutes, as ours does. */
-function service(clock: FakeClock, limit: number) {
+function service(clock: FakeClock, most: number) {
+  let limit = most;
   let windowStart = clock.now();
   let used = 0;
   let refused = 0;
@@ -28,6 +29,9 @@ function service(clock: FakeClock, limit: number) {
       });
     },
     refused: () => refused,
+    sells: (more: number) => {
+      limit = more;
+    },
   };
 }
 
@@ -52,6 +56,27 @@ describe("the bucket", () => {
       Array.from({ length: 100 }, () => 0),
     );
     expect(readdirSync(stateDir)).toEqual([]);
+  });
+
+  test("a plan that is changed holds from the next answer on, in the midst of a minute", () => {
+    const clock = fakeClock();
+    const api = service(clock, 30);
+    const pacer = new Pacer({ ...BASE, stateDir: tempDir(), now: clock.now });
+    const waits = (calls: number): number => {
+      const began = clock.now();
+      for (let call = 0; call < calls; call++) {
+        clock.advance(pacer.take());
+        api.call(pacer);
+      }
+      return clock.now() - began;
+    };
+
+    waits(26);
+    api.sells(600);
+    expect(waits(57)).toBeLessThan(15_000);
+    api.sells(90);
+    expect(waits(60)).toBeGreaterThan(15_000);
+    expect(api.refused()).toBe(0);
   });
 
   test("300 calls at 60 a minute: none is refused, and none is waited for longer than the limit asks", () => {

@@ -1,10 +1,9 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/errors.ts";
-import { packageRoot } from "../../shared/paths.ts";
+import { packageRoot, textOfPackage } from "../../shared/paths.ts";
 
 /**
  * How a client starts the server: by absolute paths,
@@ -153,5 +152,4 @@ export function entryFor(client: Client, start: Launch, platform: NodeJS.Platfor
 }
 
 /** How an agent that has a shell uses headcount: the SKILL.md of the package. */
-export const skillText = (): string =>
-  readFileSync(new URL("skills/headcount/SKILL.md", packageRoot()), "utf8");
+export const skillText = (): string => textOfPackage("skills/headcount/SKILL.md");

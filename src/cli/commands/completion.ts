@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { Context } from "../../shared/context.ts";
-import { failed, usageError } from "../../shared/errors.ts";
-import { packageRoot } from "../../shared/paths.ts";
+import { usageError } from "../../shared/errors.ts";
+import { textOfPackage } from "../../shared/paths.ts";
 import { type Candidates, offerAt, type Word } from "../completion/offer.ts";
 import type { CommandSpec } from "../completion/tree.ts";
 import { Argument, type Command, Option } from "../options.ts";
@@ -51,13 +51,7 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
     );
   }
 
-  const file = new URL(`completions/${FILES[shell]}`, packageRoot());
-  try {
-    context.stdout.write(await readFile(file, "utf8"));
-  } catch (cause) {
-    const why = `the completion script is missing from the installation: ${(cause as Error).message}`;
-    throw failed.internal(why, "install headcount again", "missing_file", cause);
-  }
+  context.stdout.write(textOfPackage(`completions/${FILES[shell]}`));
 }
 
 /**
@@ -67,9 +61,7 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
  */
 async function answer(context: Context): Promise<void> {
   const words = (await text(context.stdin)).split("\n").slice(0, -1);
-  const tree = JSON.parse(
-    await readFile(new URL("completions/tree.json", packageRoot()), "utf8"),
-  ) as CommandSpec;
+  const tree = JSON.parse(textOfPackage("completions/tree.json")) as CommandSpec;
   const offer = offerAt(tree, words);
 
   // What cannot be read in time offers nothing: a tab key is no place for an error.

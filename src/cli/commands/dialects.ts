@@ -82,16 +82,17 @@ const MOST_BYTES = 1 << 20;
  * @throws CliError exit 2 for what is neither, or is no such file
  */
 async function vendorBy(word: string, context: Context): Promise<Vendor> {
+  if (/[/\\.]/.test(word)) {
+    const text = await readInput(context, resolve(context.cwd, word), "dialect", MOST_BYTES);
+    return vendorOf(text, word);
+  }
   const names = shippedNames();
   if (names.includes(word)) return shippedVendor(word);
-  if (!/[/\\.]/.test(word))
-    throw usageError(
-      `there is no dialect "${echo(word)}"; there is: ${names.join(", ")}`,
-      didYouMean(word, names) ?? "or the path of a file of your own, as in ./mine.json",
-      "no_such_dialect",
-    );
-  const text = await readInput(context, resolve(context.cwd, word), "dialect", MOST_BYTES);
-  return vendorOf(text, word);
+  throw usageError(
+    `there is no dialect "${echo(word)}"; there is: ${names.join(", ")}`,
+    didYouMean(word, names) ?? "or the path of a file of your own, as in ./mine.json",
+    "no_such_dialect",
+  );
 }
 
 /**

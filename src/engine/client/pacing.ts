@@ -238,8 +238,9 @@ export class Pacer {
   }
 }
 
-const sameWindow = (bucket: Bucket, limit: RateLimit): boolean =>
-  Math.abs(bucket.resetAt - limit.resetAt) <= 2_000;
+/** Of another limit, as a plan was changed, nothing is known by what was spent of the one before. */
+const sameWindow = (bucket: Bucket, { limit, resetAt }: RateLimit): boolean =>
+  bucket.limit === limit && Math.abs(bucket.resetAt - resetAt) <= 2_000;
 
 function roomOf(bucket: Bucket): number {
   const above = bucket.remaining - Math.ceil(bucket.limit * FREE_SHARE);
