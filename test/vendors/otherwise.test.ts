@@ -18,8 +18,8 @@ interface Odd {
   /** What a read tells, which costs 2. */
   readonly read?: (row: object) => unknown;
   readonly total?: unknown;
-  /** What a search costs that finds nobody. */
-  readonly nobody?: number;
+  /** What each page costs, in place of its rows. */
+  readonly page?: number;
   /** What each call costs that is free by the file. */
   readonly toll?: number;
   /** Where each page leads to; undefined: to the one behind it. */
@@ -91,7 +91,7 @@ const BY_IDS = {
   },
 };
 
-async function userOf(file: object, odd: Odd = {}) {
+async function userOf(file: object | string, odd: Odd = {}) {
   const book = { calls: [] as string[], sizes: [] as number[], charged: 0 };
   const server = createServer(async (request, response) => {
     const path = request.url ?? "";
@@ -137,8 +137,8 @@ async function userOf(file: object, odd: Odd = {}) {
     if (path === "/find") {
       const { from = Infinity, each = 1 } = odd.dearer ?? {};
       const before = book.charged;
-      if (found.length === 0) book.charged += odd.nobody ?? 0;
-      for (const row of some) book.charged += PEOPLE.indexOf(row) >= from ? each : 1;
+      if (odd.page !== undefined) book.charged += odd.page;
+      else for (const row of some) book.charged += PEOPLE.indexOf(row) >= from ? each : 1;
       book.sizes.push(asked.n);
       const rows = odd.rows?.(some) ?? { rows: some };
       reply = { ...rows, total, next, cost: book.charged - before, left: 100 - book.charged };
@@ -158,7 +158,7 @@ async function userOf(file: object, odd: Odd = {}) {
   onTestFinished(() => void server.close());
 
   const path = join(tempDir("headcount-odd-"), "odd.json");
-  writeFileSync(path, JSON.stringify(file));
+  writeFileSync(path, typeof file === "string" ? file : JSON.stringify(file));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const vendor = { url, key: "k_0123456789abcdef" } as never;
   const user = await userOfVendor(vendor, path);
@@ -440,7 +440,7 @@ test.each<[string, object]>([
   ["in the reply", searching({})],
   ["by the balance", searching({ reply: { ...untold, balance: "left" } }, { account })],
 ])("a filter that is tried for a charge, told %s, is booked, and ends it", async (_, file) => {
-  const { run, book, spend } = await userOf(file, { nobody: 5 });
+  const { run, book, spend } = await userOf(file, { page: 5 });
   const ran = await run(BUY);
   expect(ran.code, ran.stderr).toBe(5);
   expect(ran.stderr).toContain(
@@ -453,7 +453,7 @@ test.each<[string, object]>([
 test("where a call is paid for, whatever it brings, none goes out to try a filter", async () => {
   const price = { per: "request", credits: "2" };
   const file = searching({ pages: { by: "cursor", size: [1, 2] }, price });
-  const { run, book, spend, rows } = await userOf(file, { nobody: 2 });
+  const { run, book, spend, rows } = await userOf(file, { page: 2 });
   const ran = await run(BUY.replace("20", "4"));
   expect(ran.code, ran.stderr).toBe(0);
   expect(rows("o.ndjson").length).toBe(4);
@@ -493,6 +493,24 @@ test.each<[string, Odd, string, number]>([
   expect(ran.stderr).toContain(says);
   expect(book).toMatchObject({ charged, sizes: [1] });
   expect(await spend()).toMatchObject({ settled: millionthsOf(String(charged)), uncertain: 0n });
+});
+
+test("the files of the docs are whole, and buy from whom they speak of", async () => {
+  const text = readFileSync(new URL("../../docs/reference/dialects.md", import.meta.url), "utf8");
+  const blocks = [...text.matchAll(/^```jsonc\n([^]*?)^```$/gm)];
+  const [whole = "", search = ""] = blocks.map(([, block = ""]) => block);
+  const inPlace = /"search": \{[^]*?\n {4}\}/;
+  const story = async (file: string, odd: Odd) => {
+    const { run, book, spend } = await userOf(file, odd);
+    const ran = await run(BUY);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(await spend()).toMatchObject({ settled: millionthsOf(String(book.charged)) });
+    return book;
+  };
+
+  expect(await story(whole, {})).toMatchObject({ charged: 6, sizes: [1, 1, 1, 2, 2] });
+  const other = whole.replace(inPlace, () => `"search": ${search}`);
+  expect(await story(other, { page: 5 })).toMatchObject({ charged: 5, sizes: [25] });
 });
 
 const HTML = "<html><title>405 Not Allowed</title></html>";

@@ -238,7 +238,7 @@ export class Pacer {
   }
 }
 
-/** Of another limit, as a plan was changed, nothing is known by what was spent of the one before. */
+/** Of another limit, as plans are changed, nothing is known by what was spent of that before. */
 const sameWindow = (bucket: Bucket, { limit, resetAt }: RateLimit): boolean =>
   bucket.limit === limit && Math.abs(bucket.resetAt - resetAt) <= 2_000;
 
