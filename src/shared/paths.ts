@@ -20,10 +20,7 @@ export function packageRoot(): URL {
 }
 
 export function packageVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL("package.json", packageRoot()), "utf8")) as {
-    version: string;
-  };
-  return manifest.version;
+  return (JSON.parse(textOfPackage("package.json")) as { version: string }).version;
 }
 
 /**

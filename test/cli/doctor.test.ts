@@ -360,6 +360,20 @@ describe("doctor", () => {
     },
   );
 
+  test("whoever keeps all keys in files needs no keychain, and is advised none", async () => {
+    const env = { HEADCOUNT_CONFIG_DIR: tempDir(), HEADCOUNT_BASE_URL: service.url };
+    expect((await doctor({ env })).find("Keychain")).toMatchObject({ status: "warn" });
+    const argv = ["login", "work", "--key-stdin", "--insecure-storage"];
+    const login = await run(argv, { env, stdin: service.key });
+    expect(login.code, login.stderr).toBe(0);
+    expect((await doctor({ env })).find("Keychain")).toEqual({
+      area: "machine",
+      name: "Keychain",
+      status: "skip",
+      message: "does not work, and none of your keys is kept there",
+    });
+  });
+
   test("a refused key is the key's failure", async () => {
     const env = { HEADCOUNT_API_KEY: "hc_live_refused", HEADCOUNT_BASE_URL: service.url };
     expect((await doctor({ env })).code).toBe(3);

@@ -450,6 +450,16 @@ test.each<[string, object]>([
   expect(await spend()).toMatchObject({ settled: millionthsOf("5"), uncertain: 0n });
 });
 
+test("where nothing counts, whoever asks is told what bounds a search", async () => {
+  const { run, book } = await userOf(searching({}));
+  const ran = await run("count -c v --country Germany");
+  expect(ran.code).toBe(2);
+  expect(ran.stderr).toContain(
+    "hint: a search needs no count: --max-credits N bounds what it buys",
+  );
+  expect(book.calls).toEqual([]);
+});
+
 test("where a call is paid for, whatever it brings, none goes out to try a filter", async () => {
   const price = { per: "request", credits: "2" };
   const file = searching({ pages: { by: "cursor", size: [1, 2] }, price });
@@ -497,9 +507,9 @@ test.each<[string, Odd, string, number]>([
 
 test("the files of the docs are whole, and buy from whom they speak of", async () => {
   const text = readFileSync(new URL("../../docs/reference/dialects.md", import.meta.url), "utf8");
-  const blocks = [...text.matchAll(/^```jsonc\n([^]*?)^```$/gm)];
+  const blocks = [...text.matchAll(/^```jsonc\n([\s\S]*?)^```$/gm)];
   const [whole = "", search = ""] = blocks.map(([, block = ""]) => block);
-  const inPlace = /"search": \{[^]*?\n {4}\}/;
+  const inPlace = /"search": \{[\s\S]*?\n {4}\}/;
   const story = async (file: string, odd: Odd) => {
     const { run, book, spend } = await userOf(file, odd);
     const ran = await run(BUY);
@@ -562,8 +572,10 @@ test.each([
     const cities = { ...file.filters, city: { any: { city: "@values" } } };
     const { add, book, run, spend } = await userOf({ ...file, filters: cities }, { slow: 8 });
     await add("w");
-    const other = BUY.replace("-c v", "-c w").replace("--country Germany", "--city Berlin");
-    const both = await Promise.all([run(BUY), run(other.replace("o.ndjson", "w.ndjson"))]);
+    // Whoever comes second owns by then what the first has bought.
+    const all = `${BUY} --again`;
+    const other = all.replace("-c v", "-c w").replace("--country Germany", "--city Berlin");
+    const both = await Promise.all([run(all), run(other.replace("o.ndjson", "w.ndjson"))]);
     for (const { code, stderr } of both) expect(code, stderr).toBe(0);
     expect(book.charged).toBe(12 * each);
     const settled = millionthsOf(String(book.charged));

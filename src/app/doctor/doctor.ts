@@ -186,8 +186,21 @@ async function keychainCheck(context: Context): Promise<Check> {
       "headcount login NAME --insecure-storage",
     );
   } catch (error) {
+    if (areInFiles(context))
+      return machine("Keychain", "skip", "does not work, and none of your keys is kept there");
     // Where a connection keeps its key there, the key's own check fails.
     return failedCheck(machine, "Keychain", error, "warn");
+  }
+}
+
+/** Whether whoever has connections was asked for no key that is kept elsewhere. */
+function areInFiles(context: Context): boolean {
+  try {
+    const { connections } = readConfig(findFolder("config", context));
+    const stores = Object.values(connections).map(({ keyStore }) => keyStore);
+    return stores.includes("file") && !stores.includes("keychain");
+  } catch {
+    return false;
   }
 }
 
@@ -341,14 +354,13 @@ async function probeVendor(
     }
 
     if (typeof file.called === "string") return;
-    const least = client.dialect.isOneSize ? "a whole page" : "the least";
-    const seen = `the file tells of no call of the vendor: a search buys ${least} first`;
+    const seen = "the file tells of no call of the vendor: a search looks at its first page";
     add(
       service(
         "Price",
         "warn",
         `as declared; ${seen}, and stops where it differs`,
-        `headcount doctor -c ${name} --buy N buys that for N credits at most, and compares`,
+        `headcount doctor -c ${name} --buy N buys the least for N credits at most, and compares`,
       ),
     );
   } catch (error) {

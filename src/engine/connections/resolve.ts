@@ -52,8 +52,8 @@ export function checkKey(text: string, from: string): string {
   let why = "has characters that no key has";
   if (key === "") why = "is empty";
   else if (/\s/.test(key)) why = "has spaces or line breaks in it";
-  else if (key.length < 8) why = "is too short to be a key";
-  else if (key.length > 8_192) why = "is longer than a header can carry";
+  else if (key.length < 8) why = "is too short: a key has 8 characters at least";
+  else if (key.length > 8_192) why = "is too long: a header carries 8192 characters at most";
 
   throw failed.auth(
     `the key from ${from} ${why}`,

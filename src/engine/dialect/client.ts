@@ -4,7 +4,7 @@ import { grouped, isObject, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, option, say, usageError } from "../../shared/errors.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { type DeclaredPace, requestTurn } from "../client/declared-limit.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
@@ -193,8 +193,8 @@ export class DialectClient implements ServiceClient {
       const reply = await this.#send(call, values, { paid: true, signal });
       const found =
         reply.is === "refused" ? { rows: this.#nobodyThere } : this.#rowsOf(reply, call, rows);
-      const end = { nextCursor: null, total: undefined, withheld: 0 };
-      const page = await this.#pageOf(reply, call, { ...end, ...found, filters: {} });
+      const facts = { nextCursor: null, total: undefined, withheld: 0, filters: {} };
+      const page = await this.#pageOf(reply, call, { ...facts, ...found });
       const people = found.rows.length;
       const stop = page.stop ?? (people > 0 && this.names.passedOver(key, "sold", people));
       if (stop) return { ...page, stop };
@@ -229,7 +229,7 @@ export class DialectClient implements ServiceClient {
       code: "uncounted",
       category: "usage",
       message: `${name} has no free count: ${why}, and none is bought unasked`,
-      hint: "one segment is counted where that is agreed to; a search buys without, as a cap says",
+      hint: say`a search needs no count: ${option("max_credits", "N")} bounds what it buys`,
     });
   }
 

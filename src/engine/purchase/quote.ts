@@ -320,8 +320,8 @@ function requestCount(input: QuoteInput, rows: number, looked: number): number {
   const { target, paging, maxDepth = rows, parcel, perPage, parts, drawn, spent } = input;
   if (target.kind === "enrich") return rows;
   if (drawn !== undefined) {
-    const whole = rowsBegun(drawn.pages, spent.rows + rows - looked).pages;
-    return rows === looked ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
+    const { pages } = rowsBegun(drawn.pages, spent.rows + rows - looked);
+    return pages - rowsBegun(drawn.pages, spent.rows).pages;
   }
 
   const behind = maxDepth < rows ? Math.ceil((PARTS_A_WALL * rows) / maxDepth) : 1;
