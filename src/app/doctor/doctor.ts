@@ -32,7 +32,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, harmless, present, shownAddress } from "../../shared/contract/text.ts";
-import { CliError, type DoorWords, Option } from "../../shared/errors.ts";
+import { CliError, command, type DoorWords, Option, option, say } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { nativePath, toInstall } from "../../shared/packages.ts";
 import { KEY_PLACES, mapError } from "../failures.ts";
@@ -172,7 +172,9 @@ function originOf(context: Context, options: DoctorOptions, config: Config): str
 async function keychainCheck(context: Context): Promise<Check> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
   try {
-    const chain = openKeychain(context);
+    const otherwise = say`nothing, where ${command("login")} keeps the key in a file
+      (${option("insecure_storage")})`;
+    const chain = openKeychain({ ...context, otherwise });
     const entry = `doctor-${context.pid}`;
     await chain.set(entry, entry);
     const kept = await chain.get(entry);
@@ -186,21 +188,8 @@ async function keychainCheck(context: Context): Promise<Check> {
       "headcount login NAME --insecure-storage",
     );
   } catch (error) {
-    if (areInFiles(context))
-      return machine("Keychain", "skip", "does not work, and none of your keys is kept there");
     // Where a connection keeps its key there, the key's own check fails.
     return failedCheck(machine, "Keychain", error, "warn");
-  }
-}
-
-/** Whether whoever has connections was asked for no key that is kept elsewhere. */
-function areInFiles(context: Context): boolean {
-  try {
-    const { connections } = readConfig(findFolder("config", context));
-    const stores = Object.values(connections).map(({ keyStore }) => keyStore);
-    return stores.includes("file") && !stores.includes("keychain");
-  } catch {
-    return false;
   }
 }
 

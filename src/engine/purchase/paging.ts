@@ -22,9 +22,8 @@ export function pageSize(
   rest: number,
   perPage: number,
 ): number {
-  const bound = Math.min(rest, perPage);
-  if (paging !== "page" || offset === 0) return bound;
-  return largestDivisor(offset, Math.min(bound, perPage - (offset % perPage)));
+  if (paging !== "page" || offset === 0) return Math.min(rest, perPage);
+  return largestDivisor(offset, Math.min(rest, perPage - (offset % perPage)));
 }
 
 /** @param begun rows that came by then */
