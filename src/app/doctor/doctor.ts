@@ -172,9 +172,11 @@ function originOf(context: Context, options: DoctorOptions, config: Config): str
 async function keychainCheck(context: Context): Promise<Check> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
   try {
-    const otherwise = say`nothing, where ${command("login")} keeps the key in a file
-      (${option("insecure_storage")})`;
-    const chain = openKeychain({ ...context, otherwise });
+    const chain = openKeychain({
+      ...context,
+      otherwise: say`nothing, where ${command("login")} keeps the key in a file
+        (${option("insecure_storage")})`,
+    });
     const entry = `doctor-${context.pid}`;
     await chain.set(entry, entry);
     const kept = await chain.get(entry);
@@ -343,12 +345,11 @@ async function probeVendor(
     }
 
     if (typeof file.called === "string") return;
-    const seen = "the file tells of no call of the vendor: a search looks at its first page";
     add(
       service(
         "Price",
         "warn",
-        `as declared; ${seen}, and stops where it differs`,
+        "as declared, and seen by nobody yet: a search stops where its first page differs",
         `headcount doctor -c ${name} --buy N buys the least for N credits at most, and compares`,
       ),
     );

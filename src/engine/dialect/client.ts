@@ -67,6 +67,9 @@ interface Rows {
   readonly stop?: CliError;
 }
 
+/** What is told of a page that nothing lies behind. */
+const ALONE = { filters: {}, nextCursor: null, total: undefined, withheld: 0 };
+
 /** Ids that are looked up at once: what is left of them stands in the journal, page by page. */
 const MOST_IDS = 100;
 
@@ -193,8 +196,7 @@ export class DialectClient implements ServiceClient {
       const reply = await this.#send(call, values, { paid: true, signal });
       const found =
         reply.is === "refused" ? { rows: this.#nobodyThere } : this.#rowsOf(reply, call, rows);
-      const facts = { nextCursor: null, total: undefined, withheld: 0, filters: {} };
-      const page = await this.#pageOf(reply, call, { ...facts, ...found });
+      const page = await this.#pageOf(reply, call, { ...ALONE, ...found });
       const people = found.rows.length;
       const stop = page.stop ?? (people > 0 && this.names.passedOver(key, "sold", people));
       if (stop) return { ...page, stop };
@@ -506,11 +508,8 @@ export class DialectClient implements ServiceClient {
     if (company === undefined) throw this.#cannot("look companies up");
     const reply = await this.#send(company, { [by]: value }, { paid: true, signal });
     return this.#pageOf(reply, company, {
+      ...ALONE,
       ...this.#rowsOf(reply, company, 1),
-      filters: {},
-      nextCursor: null,
-      total: undefined,
-      withheld: 0,
     });
   }
 
