@@ -16,11 +16,10 @@ import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
 import { credits, creditsText, priceOf, priceText } from "../../shared/contract/money.ts";
 import { counted, grouped, whenGiven } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
+import type { Entries } from "../terminal/table.ts";
 
 export const wordingOf = ({ kind }: Target) =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
-
-type Entries = readonly (readonly [string, string | undefined])[];
 
 /** @param whole with what only `--dry-run` is asked for */
 export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {

@@ -3,8 +3,7 @@ import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
-import { resumeOf } from "../../../engine/runs/plan.ts";
-import { goesOn, isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
+import { isResumable, onwardOf, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -116,7 +115,7 @@ const orSalvage =
 /** Why no more came, and what goes on. */
 const rest = (run: RunSummary): Sentence[] => {
   const anew = run.status === "stale" ? beginsAnew(run.plan) : [];
-  return [run.problem ?? [], isResumable(run) ? goesOn(run) : anew].flat();
+  return [run.problem ?? [], isResumable(run) ? say`${onwardOf(run)} goes on` : anew].flat();
 };
 
 const notFinished = (run: RunSummary): CliError =>
@@ -125,4 +124,4 @@ const notFinished = (run: RunSummary): CliError =>
       `run ${run.id} is not finished: it has ${counted(run.rows, "row")}`,
       clauses(...rest(run)),
     )
-    .with({ next: isResumable(run) ? resumeOf(run.plan) : undefined });
+    .with({ next: isResumable(run) ? onwardOf(run) : undefined });
