@@ -80,8 +80,9 @@ const KEY = row(
   "auth",
   (answer) => say`the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
   ({ envelope, key, connectionName, vendor }) => {
-    const bearer = `Authorization: Bearer${envelope ? "" : "; a proxy or firewall in between may have refused it"}`;
-    const sent = vendor === undefined ? bearer : `the file of ${vendor} says`;
+    const between = envelope ? "" : "; a proxy or firewall in between may have refused it";
+    const sent =
+      vendor === undefined ? `Authorization: Bearer${between}` : `the file of ${vendor} says`;
     return key?.source === "environment"
       ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
           `login stores; it was sent as ${sent}`
@@ -214,8 +215,10 @@ function wayThere({ code, proxy, wasSent }: LostReplyError, site: CallSite): Sen
 function lostReply(error: LostReplyError, site: CallSite): CliError {
   const hint = wayThere(error, site);
 
-  const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
-  const code = error.wasSent ? "lost_reply" : "unreachable";
+  const [why, code] = error.wasSent
+    ? (["no whole answer came", "lost_reply"] as const)
+    : (["the request was not sent", "unreachable"] as const);
+  const call = `${why}: ${error.message}`;
   return failed.network(`${call}${FREE}`, hint, code, error).with({ call });
 }
 

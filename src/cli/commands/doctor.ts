@@ -91,6 +91,7 @@ async function tryBuying(
 ): Promise<void> {
   const { tryPaid } = await import("../../app/doctor/bought.ts");
   const asks = options.yes !== true && canPrompt(context);
+
   const spent = await withSession(context, options, async (session) => {
     const { counting } = session.client.dialect;
     const count = counting === undefined ? "" : `; ${countCosts(counting.price)}`;
@@ -101,6 +102,7 @@ async function tryBuying(
       throw declined("declined; nothing was spent");
     return tryPaid(session, context, { most, add });
   });
+
   printer.note(`spent ${creditsText(spent)}; what came is kept, and in headcount spend`);
 }
 

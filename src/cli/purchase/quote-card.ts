@@ -45,7 +45,8 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ],
     [
       "to buy",
-      `${most}${grouped(rowsToBuy(quote))}${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`,
+      `${most}${grouped(rowsToBuy(quote))}` +
+        `${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`,
     ],
     ["uncounted", uncountedText(quote, target)],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
@@ -108,9 +109,10 @@ function againText({ share, bound }: Quote): string {
   return again <= 0 ? "" : `, up to ${grouped(again)} of them owned already`;
 }
 
-const drawnText = ({ seed, together }: SampleQuote): string =>
-  "by chance, " +
-  `${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
+function drawnText({ seed, together }: SampleQuote): string {
+  const how = together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`;
+  return `by chance, ${how}, seed ${seed}`;
+}
 
 /** What is owned already of the segment, and what it takes to buy only the others. */
 function ownedEntries(quote: Quote, target: Target): Entries {

@@ -391,7 +391,8 @@ export const costText = (
   { assumed, ...quote }: Pick<Quote, "assumed" | "credits">,
   cost = quote.credits,
 ): string =>
-  `${creditsText(cost)}${assumed === undefined ? "" : " (assumed: the account does not tell the price)"}`;
+  creditsText(cost) +
+  (assumed === undefined ? "" : " (assumed: the account does not tell the price)");
 
 /** What a quote is beyond, in words; undefined: it is within the balance and the cap of the key. */
 export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {

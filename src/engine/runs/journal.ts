@@ -330,6 +330,7 @@ function end(
 export function apply(state: RunState, record: JournalRecord, at = 0): void {
   if ("at" in record) state.lastAt = record.at;
   const unit = "n" in record ? state.units.get(record.n) : undefined;
+
   switch (record.t) {
     case "intent":
       intend(state, newUnit(record));

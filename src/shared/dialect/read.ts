@@ -17,7 +17,9 @@ import { holesIn, holesOf } from "./holes.ts";
 import { countingOf, type DialectFile, dialectShape, type VendorCall } from "./shape.ts";
 
 const AS_DIALECT = {
-  hint: "docs/reference/dialects.md has every member; headcount connections dialects lists files that are right",
+  hint:
+    "docs/reference/dialects.md has every member; " +
+    "headcount connections dialects lists files that are right",
   code: "invalid_dialect",
 } as const;
 

@@ -371,8 +371,10 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans | CliEr
   if (list !== undefined) return scanList(bytes, list.start);
 
   return unreadable(
-    "the reply holds " +
-      `${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
+    all.length === 0
+      ? "the reply holds no list of profiles"
+      : `the reply holds ${all.length} lists and none by a usual name that can be taken for that ` +
+          "of profiles",
   );
 }
 

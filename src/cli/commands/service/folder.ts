@@ -53,7 +53,10 @@ export const placeFlags = ({
   data,
   store,
 }: { [Place in "data" | "store"]?: string | undefined }): string =>
-  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(label(store))}`}`;
+  [
+    data === undefined ? "" : ` --data ${shellWord(data)}`,
+    store === undefined ? "" : ` --store ${shellWord(label(store))}`,
+  ].join("");
 
 /** A name alone is no secret, and without it a command that is copied asks as somebody else. */
 const label = (store: string): string =>
