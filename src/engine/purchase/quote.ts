@@ -557,8 +557,13 @@ function wayAround(
   if (target.kind === "enrich")
     return say`without ${option("again")} only the others are looked up`;
   if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
-  if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
-    return say`${around} buys only the others`;
+  const isStaff =
+    target.kind === "employees"
+      ? target.companies.length > 1 || target.perCompany !== null
+      : target.staff !== undefined;
+  if (isStaff) return say`${around} buys only the others`;
+  if (target.kind === "search" && (target.union ?? target.except) !== undefined)
+    return say`${around} takes one segment after the other, and pays for nobody again`;
   if (!exact && calls === 0) return "no count tells who the others are";
   if (total === owned) return exact ? "nobody is new" : say`${around} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
