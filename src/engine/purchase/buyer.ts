@@ -345,7 +345,7 @@ export class Buyer {
       most: ask.most < ask.perPage ? ask.most : undefined,
       parcel,
       key: randomUUID(),
-      hold: this.#budget.holdOf(ask.most),
+      hold: this.#budget.priceOf(ask.most),
       promised: (honoursKeys && run.state.books.keepsKeys) || undefined,
       guess: !this.#budget.priceKnown || undefined,
       at: now(),

@@ -26,8 +26,8 @@ import {
  * | `unsent` | it never went out | nothing |
  * | `quiet` | the balance, with nothing under way | |
  *
- * A hold is never below the rows at the dearest price seen, nor below the
- * dearest answer seen that brought no rows. A price of 0 is never learned.
+ * Whatever a hold was sent with, it counts as no less than the rows at the dearest price seen, and
+ * than the dearest answer seen that brought no rows. A price of 0 is never learned.
  * Who promises to know a key is believed: what brought no rows cost what it says,
  * and asking again under the key adds nothing to what was lost, however often.
  *
@@ -59,9 +59,8 @@ import {
  */
 export type Fact = Sent | Ending | Quiet | Over;
 
-export interface Sent {
-  readonly t: "sent";
-  readonly n: number;
+/** One that may be made. */
+export interface Call {
   /** The key of the page: attempts under one key may be one charge. */
   readonly page: string;
   readonly rows: number;
@@ -72,6 +71,11 @@ export interface Sent {
   readonly parcel?: number | undefined;
   /** Whether the service promises to still know the key. */
   readonly promised?: boolean | undefined;
+}
+
+export interface Sent extends Call {
+  readonly t: "sent";
+  readonly n: number;
   /** Times (`at`) are epoch milliseconds, and say on which day it was spent alone. */
   readonly at?: number;
 }
@@ -320,15 +324,16 @@ export class Books {
     );
   }
 
-  /** What a call may cost. @param price that is counted on */
-  holdOf(rows: number, price: Credits, parcel = 1): Credits {
-    return maxCredits(priceOf(rows, maxCredits(price, this.#price), parcel), this.#floor);
+  /** What a call may cost, by all that was seen. */
+  holdOf({ hold, rows, parcel }: Call): Credits {
+    const dearest = priceOf(rows, this.#price, parcel);
+    return maxCredits(maxCredits(hold, dearest), this.#floor);
   }
 
   /** By how much a call would raise what the run may have cost. */
-  riskOf(sent: Pick<Sent, "page" | "hold" | "promised">): Credits {
+  riskOf(sent: Call): Credits {
     const lost = this.#spokenFor(sent);
-    return creditsLess(sent.hold, lost === undefined ? 0n : this.#slack([lost]));
+    return creditsLess(this.holdOf(sent), lost === undefined ? 0n : this.#slack([lost]));
   }
 
   isUnderWay(attempt: number | undefined): boolean {
@@ -798,8 +803,7 @@ export class Books {
   #most({ sent, least, most, heir, isSpoken }: Attempt): Credits {
     const isSpokenFor = isSpoken || heir?.state === "flying" || heir?.state === "lost";
     if (this.#isKept && isSpokenFor) return least;
-    const dear = (): Credits => this.holdOf(sent.rows, ZERO, sent.parcel);
-    return most ?? maxCredits(least, maxCredits(sent.hold, dear()));
+    return most ?? maxCredits(least, this.holdOf(sent));
   }
 
   #isAwaited(one: Attempt): boolean {
