@@ -133,6 +133,8 @@ interface Attempt {
   isSpoken: boolean;
   /** Whether its answer says what it cost. */
   isSaid: boolean;
+  /** No answer came, or one that broke on its way: it may be what a reply under its key tells. */
+  isMissing: boolean;
   /** When it ended; until then when it was sent. */
   at: number;
 }
@@ -431,6 +433,7 @@ export class Books {
       heir: undefined,
       isSpoken: false,
       isSaid: false,
+      isMissing: false,
       at: sent.at ?? 0,
     };
     const lost = this.#spokenFor(sent);
@@ -455,6 +458,7 @@ export class Books {
     attempt.at = at ?? attempt.at;
     this.isRead = false;
     attempt.state = "lost";
+    attempt.isMissing = t === "lost" || isFault;
     if (t === "lost") return;
     if (t === "unsent") {
       this.#drop(attempt);
@@ -471,7 +475,7 @@ export class Books {
 
     const earlier = this.#earlier(attempt);
     // Whether what was lost was charged a reading may have told: of that it says nothing more.
-    const unread = earlier.filter((one) => one.state === "lost" && this.#open.includes(one));
+    const unread = earlier.filter((one) => one.isMissing && this.#open.includes(one));
     const isPromised = promised && this.#isKept && unread.length > 0;
     if ((stored && earlier.length > 0) || (isPromised && rows > 0)) {
       this.#recall(stored ? earlier : unread, least, most);
@@ -637,7 +641,7 @@ export class Books {
   #isAskedAgain(one: Attempt): boolean {
     const { state, sentAt } = one;
     const isNew = state === "told" && sentAt > (this.#start?.since ?? 0);
-    return isNew && this.#earlier(one).some((before) => before.state === "lost");
+    return isNew && this.#earlier(one).some((before) => before.isMissing);
   }
 
   #takeAsStored(stored: Attempt): void {

@@ -34,6 +34,7 @@ const told = (n: number, used: number, stored = false): Fact => ({
 });
 const lost = (n: number): Fact => ({ t: "lost", n });
 const refused = (n: number): Fact => ({ t: "refused", n });
+const broken = (n: number): Fact => ({ t: "refused", n, isFault: true });
 
 const sumsOf = ({ told, doubt, others }: Books) => ({
   told: Number(told) / 1_000_000,
@@ -634,6 +635,16 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       "an error under a promised key tells nothing of a loss",
       booksOf(own(1), lost(1), own(2), refused(2)),
       sums(0, 20),
+    ],
+    [
+      "what broke on its way is what comes under its key",
+      booksOf(own(1), broken(1), own(2), told(2, 20)),
+      sums(20, 0),
+    ],
+    [
+      "and once its charge was seen that is told, and no other",
+      booksOf(own(1), broken(1), quiet(80), own(2), told(2, 20), quiet(80)),
+      sums(20, 0),
     ],
     [
       "what never went out under it leaves the loss as it was",

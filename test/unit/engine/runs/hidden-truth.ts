@@ -355,7 +355,10 @@ class Buyer {
     if (chance >= losses / 2) this.#serve(call);
 
     const isLost = chance < losses || call.answer === undefined;
-    const answer: Ending = isLost || call.answer === undefined ? { t: "lost", n } : call.answer;
+    // Somebody on the way may answer in its place.
+    const isBroken = this.#random() < 0.25;
+    const lost: Ending = isBroken ? { t: "refused", n, isFault: true } : { t: "lost", n };
+    const answer = isLost || call.answer === undefined ? lost : call.answer;
     const isSold = answer.t === "told" && answer.rows !== 0;
     if (!isSold && this.#random() < 0.8) this.#again.push({ page, rows });
     if (
