@@ -82,9 +82,7 @@ export class Settlement {
     if (settled.owned !== undefined) return;
 
     this.hasLooked = true;
-    const { used = ZERO } = settled;
-    // A reply without rows is read once more when its turn comes, and says itself what it is.
-    if (settled.rows > 0 || used < 0n) this.#check(unit, used);
+    this.#check(unit, settled.used ?? ZERO);
   }
 
   async receive(flown: Flown, reply: PageReply): Promise<void> {
