@@ -12,7 +12,7 @@ import {
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, type Sentence, say, theirs } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { callOf, hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
+import { hasOutlivedKey, pageCallOf, type RunState, type Unit } from "../runs/journal.ts";
 import type { Flight, Flown } from "./flight.ts";
 
 export interface BudgetOptions {
@@ -71,7 +71,7 @@ export class Budget {
 
   /** By how much asking again for a page raises what the run may cost. */
   riskOf(unit: Unit): Credits {
-    return this.#run.books.riskOf(callOf(unit, this.isPromised(unit)));
+    return this.#run.books.riskOf(pageCallOf(unit, this.isPromised(unit)));
   }
 
   /** What the cap leaves, once pages of an earlier session were asked for again. */

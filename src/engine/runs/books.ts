@@ -60,7 +60,7 @@ import {
 export type Fact = Sent | Ending | Quiet | Over;
 
 /** One that may be made. */
-export interface Call {
+export interface PageCall {
   /** The key of the page: attempts under one key may be one charge. */
   readonly page: string;
   readonly rows: number;
@@ -73,7 +73,7 @@ export interface Call {
   readonly promised?: boolean | undefined;
 }
 
-export interface Sent extends Call {
+export interface Sent extends PageCall {
   readonly t: "sent";
   readonly n: number;
   /** Times (`at`) are epoch milliseconds, and say on which day it was spent alone. */
@@ -327,13 +327,13 @@ export class Books {
   }
 
   /** What a call may cost, by all that was seen. */
-  holdOf({ hold, rows, parcel }: Call): Credits {
+  holdOf({ hold, rows, parcel }: PageCall): Credits {
     const dearest = priceOf(rows, this.#price, parcel);
     return maxCredits(maxCredits(hold, dearest), this.#floor);
   }
 
   /** By how much a call would raise what the run may have cost. */
-  riskOf(sent: Call): Credits {
+  riskOf(sent: PageCall): Credits {
     const lost = this.#spokenFor(sent);
     return creditsLess(this.holdOf(sent), lost === undefined ? 0n : this.#slack([lost]));
   }

@@ -1,6 +1,6 @@
 import { type Credits, credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { CliErrorInit } from "../../shared/errors.ts";
-import { Books, type Call, type Ending, type Quiet, type Spending } from "./books.ts";
+import { Books, type Ending, type PageCall, type Quiet, type Spending } from "./books.ts";
 import type { Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/reference/runs.md has an example of what stands on the
@@ -296,7 +296,7 @@ export function intend(state: RunState, unit: Unit): void {
 }
 
 /** What asks for a page, as the books have it. */
-export function callOf({ intent }: Unit, promised: boolean | undefined): Call {
+export function pageCallOf({ intent }: Unit, promised: boolean | undefined): PageCall {
   const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = intent;
   return { page, rows, hold, parcel, promised, isGuess };
 }
@@ -307,7 +307,7 @@ function send(
   { promised, at }: { readonly promised?: boolean | undefined; readonly at: number },
 ): void {
   unit.attempt = ++state.attempts;
-  state.books.note({ t: "sent", n: unit.attempt, ...callOf(unit, promised), at });
+  state.books.note({ t: "sent", n: unit.attempt, ...pageCallOf(unit, promised), at });
 }
 
 function begin(
