@@ -94,7 +94,7 @@ test("a price that nobody told is what the first rows cost; one that was told is
   expect(told.budget.price).toBe(of(7));
   told.ask(1);
   apply(told.run, { t: "settled", n: 1, rows: 10, used: creditsOf("100"), at: 0 });
-  expect([told.budget.price, told.budget.holdOf(2)]).toEqual([of(10), of(20)]);
+  expect([told.budget.price, told.budget.priceOf(2)]).toEqual([of(10), of(20)]);
 });
 
 test("a price of 0 that was told is believed once a row came for it", () => {

@@ -11,6 +11,7 @@ import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnRefused } from "./failures.ts";
 import type { Flown } from "./flight.ts";
 import { cursorGone } from "./page-failures.ts";
+import type { BalanceReading } from "./reading.ts";
 import type { Wall } from "./remaining.ts";
 import type { Settlement, SettlementParts } from "./settle.ts";
 import type { Source } from "./source.ts";
@@ -30,8 +31,8 @@ export interface AttemptOptions extends Clock, Seller {
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-export interface AttemptParts
-  extends Pick<SettlementParts, "flight" | "budget" | "remaining" | "reading"> {
+export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" | "remaining"> {
+  readonly reading: BalanceReading;
   readonly settlement: Settlement;
 }
 

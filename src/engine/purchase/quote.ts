@@ -36,7 +36,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { limitedMs } from "../planning/question.ts";
-import type { RunState, Unit } from "../runs/journal.ts";
+import type { RunState } from "../runs/journal.ts";
 import { describeTarget, type Matches, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -128,6 +128,14 @@ export interface Quote {
 
 export type SampleQuote = Of<typeof sample>;
 
+/** A page that no reply came to. */
+interface Lost {
+  readonly rows: number;
+  readonly hold: Credits;
+  /** By how much asking again for it raises what the run may cost. */
+  readonly again: Credits;
+}
+
 export interface QuoteInput
   extends Matches,
     Pick<Quote, "assumed" | "balance" | "parcel" | "priceRead">,
@@ -149,8 +157,7 @@ export interface QuoteInput
    */
   readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & {
     readonly floor: Credits;
-    /** `again`: by how much asking again for it raises what the run may cost. */
-    readonly lost?: readonly (Pick<Unit, "intent"> & { readonly again: Credits })[];
+    readonly lost?: readonly Lost[];
   };
   readonly parts?:
     | { readonly counts: readonly number[]; readonly of: readonly unknown[] }
@@ -270,14 +277,11 @@ function rowsLeft(
   open: number,
 ): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
-  const shelved = (spent.lost ?? []).filter(({ intent }) => intent.hold > rest);
+  const shelved = (spent.lost ?? []).filter(({ hold }) => hold > rest);
 
   // Their reply may come at no further charge; while they wait for it that counts.
-  const waiting = sumOfCredits(shelved.map(({ intent, again }) => intent.hold - again));
-  const lost = shelved.reduce(
-    (sum, { intent }) => sum + affordableRows(intent.hold, price, parcel),
-    0,
-  );
+  const waiting = sumOfCredits(shelved.map(({ hold, again }) => hold - again));
+  const lost = shelved.reduce((sum, { rows }) => sum + rows, 0);
   const isOne =
     target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);

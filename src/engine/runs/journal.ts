@@ -1,6 +1,6 @@
 import { type Credits, credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { CliErrorInit } from "../../shared/errors.ts";
-import { Books, type Ending, type Quiet, type Spending } from "./books.ts";
+import { Books, type Ending, type PageCall, type Quiet, type Spending } from "./books.ts";
 import type { Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/reference/runs.md has an example of what stands on the
@@ -295,15 +295,19 @@ export function intend(state: RunState, unit: Unit): void {
   if (!intent.owned) send(state, unit, intent);
 }
 
+/** What asks for a page, as the books have it. */
+export function pageCallOf({ intent }: Unit, promised: boolean | undefined): PageCall {
+  const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = intent;
+  return { page, rows, hold, parcel, promised, isGuess };
+}
+
 function send(
   state: RunState,
   unit: Unit,
   { promised, at }: { readonly promised?: boolean | undefined; readonly at: number },
 ): void {
-  const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = unit.intent;
   unit.attempt = ++state.attempts;
-  const facts = { page, rows, hold, parcel, promised, isGuess, at };
-  state.books.note({ t: "sent", n: unit.attempt, ...facts });
+  state.books.note({ t: "sent", n: unit.attempt, ...pageCallOf(unit, promised), at });
 }
 
 function begin(
