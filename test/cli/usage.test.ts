@@ -73,10 +73,7 @@ long("an option that takes one value is refused where it has two, by every comma
 });
 
 test("two values of one option are both named; the same again says the same", async () => {
-  for (const words of ["--limit 5 --limit=5", "--country peru --country chile"])
-    expect((await run("search", "--dry-run", ...words.split(" "))).stderr).not.toContain(
-      "takes one",
-    );
+  expect((await run("schema", "-c", "one", "nothing", "-c", "one")).stderr).toContain("nothing");
   const ran = await run("search", "-c", "one", "--limit", "5", "-c", "two");
   expect([ran.code, ran.stderr]).toEqual([
     2,
