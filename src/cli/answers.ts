@@ -1,6 +1,7 @@
 // Tested by test/unit/answers.test.ts.
 import { readFile } from "node:fs/promises";
 import { nearest } from "../shared/contract/suggest.ts";
+import { echo } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 import { packageRoot } from "../shared/paths.ts";
 import { broken } from "./help.ts";
@@ -69,5 +70,5 @@ export async function lookUp(phrase: string): Promise<string> {
     near === undefined
       ? "headcount --help lists the commands"
       : `did you mean headcount help ${near}?`;
-  throw usageError(`no command, page or error code says "${phrase}"`, hint);
+  throw usageError(`no command, page or error code says "${echo(phrase)}"`, hint);
 }

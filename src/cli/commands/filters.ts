@@ -73,7 +73,7 @@ function parseKey(text: string): FilterKeySpec {
   if (spec !== undefined) return spec;
   const hint = didYouMean(name, FILTER_KEYS) ?? "headcount filters lists the keys";
   throw usageError(
-    `unknown filter: "${text}"; valid filters: ${FILTER_KEYS.join(", ")}`,
+    `unknown filter: "${echo(text)}"; valid filters: ${FILTER_KEYS.join(", ")}`,
     hint,
     "unknown_filter",
   );

@@ -43,6 +43,14 @@ export function isFormula(text: string): boolean {
   return FORMULA.test(text);
 }
 
+/** User info of an address, also of one without a scheme, and what is behind the mode of a key. */
+const SECRETS =
+  /(?<=:\/\/)(?:[^\s/:]*:\S*|[^\s/]+)(?=@)|(?<![^\s'"=])(?!mailto:)[^\s'"=/@:]+:(?!\/\/)\S*(?=@)|(?<=[a-z0-9]_(?:live|test)_)\w{9,}/gi;
+
+/** Text that somebody typed, as it may be shown. */
+export const withoutSecrets = (text: string): string => text.replace(SECRETS, "***");
+
+/** What is quoted of a value that somebody gave: one line, not long, and no secret of it. */
 export function echo(value: unknown): string {
   let text: string;
   try {
@@ -50,20 +58,18 @@ export function echo(value: unknown): string {
   } catch {
     text = String(value);
   }
-  const points = [...text.slice(0, 256)].slice(0, 64);
-  const clean = harmless(points.join(""));
-  return points.length === 64 && text.length > clean.length ? `${clean}…` : clean;
+  const shown = withoutSecrets(text.slice(0, 512));
+  return shown.length > 64
+    ? `${harmless(shown.slice(0, 64).replace(/[\ud800-\udbff]$/, ""))}…`
+    : harmless(shown);
 }
 
 /**
  * An address without what stands before its last `@`:
  * a password may itself hold slashes and at-signs.
  */
-export const withoutPassword = (address: string): string => {
-  const at = address.lastIndexOf("@");
-  if (at < 0) return address;
-  return `${/^[a-z][a-z0-9+.-]*:\/\//i.exec(address)?.[0] ?? ""}***@${address.slice(at + 1)}`;
-};
+export const withoutPassword = (address: string): string =>
+  address.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, "$1***@");
 
 /** Without a password, and without a query, which may hold a key. */
 export const shownAddress = (address: string): string =>
@@ -74,7 +80,7 @@ export const shownAddress = (address: string): string =>
  * every locale: `12,345`. Decimals stay as they are.
  */
 export const grouped = (value: number | bigint | string): string =>
-  String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
+  String(value).replace(/(?<!\.\d*)\B(?=(\d{3})+(?!\d))/g, ",");
 
 export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
   `${grouped(value)} ${value === 1 || value === 1n ? one : many}`;

@@ -7,6 +7,7 @@ import type { FileReport, TableReport } from "../../../dataset/build/import-stag
 import type { Context } from "../../../shared/context.ts";
 import {
   counted,
+  echo,
   grouped,
   harmless,
   harmlessJson,
@@ -85,7 +86,7 @@ function refusedLimit(text: string): { readonly rows: number } | { readonly shar
   if (percent !== undefined && Number(percent) <= 100) return { share: Number(percent) / 100 };
   if (/^\d{1,15}$/.test(text)) return { rows: Number(text) };
   throw usageError(
-    `--max-refused takes a number of rows or a percentage, not "${text}"`,
+    `--max-refused takes a number of rows or a percentage, not "${echo(text)}"`,
     "for example --max-refused 1%",
   );
 }
