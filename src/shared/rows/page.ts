@@ -224,8 +224,7 @@ export class Page {
       const last = ends.at(-1) ?? 0;
       const out = room(last - first + 1).subarray(0, last - first + 1);
       this.#bytes.copy(out, 0, first, last);
-      // In a tight list exactly one byte, the comma, stands between two rows.
-      for (const end of ends) out[end - first] = LINE_BREAK;
+      breakLines(out, ends, first);
       return out;
     }
 
@@ -253,6 +252,11 @@ export class Page {
     const text = this.#bytes.toString("utf8", this.#spans.starts[at], this.#spans.ends[at]);
     return asRecord(this.#spans.long ? parseExact(text) : (JSON.parse(text) as JsonValue));
   }
+}
+
+/** In a tight list exactly one byte, the comma, stands between two rows. */
+function breakLines(out: Buffer, ends: readonly number[], first: number): void {
+  for (let row = 0; row < ends.length; row++) out[(ends[row] as number) - first] = LINE_BREAK;
 }
 
 const asRecord = (value: JsonValue): JsonRecord => (isNested(value) ? value : { value });
