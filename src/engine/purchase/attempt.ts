@@ -9,9 +9,8 @@ import type { PageReply } from "../client/types.ts";
 import { isFault, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnRefused } from "./failures.ts";
-import type { Flown } from "./flight.ts";
+import type { Flown, FreeBalance } from "./flight.ts";
 import { cursorGone } from "./page-failures.ts";
-import type { BalanceReading } from "./reading.ts";
 import type { Wall } from "./remaining.ts";
 import type { Settlement, SettlementParts } from "./settle.ts";
 import type { Source } from "./source.ts";
@@ -32,7 +31,7 @@ export interface AttemptOptions extends Clock, Seller {
 }
 
 export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" | "remaining"> {
-  readonly reading: BalanceReading;
+  readonly reading: FreeBalance;
   readonly settlement: Settlement;
 }
 

@@ -25,6 +25,15 @@ export interface Flown {
   readonly alone: boolean;
 }
 
+/** The free balance, read where money is in doubt (reading.ts). */
+export interface FreeBalance {
+  take(
+    need: "room" | "promise" | "funds",
+    flown: Flown,
+    before?: (free: Credits) => Promise<void>,
+  ): Promise<boolean>;
+}
+
 /** Those of settled ones are counted in the run. */
 const rowsOf = (units: readonly Unit[]): number =>
   units.reduce((sum, { intent, settled }) => sum + (settled ? 0 : intent.perPage), 0);

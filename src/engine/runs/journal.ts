@@ -140,11 +140,6 @@ interface SessionRecord extends LogRecord {
   readonly maxCredits: Credits | null;
   readonly limit: number | null;
   readonly cap?: Credits;
-  readonly balance?: Credits | undefined;
-  /** When that was read: others may have spent since. */
-  readonly read?: { readonly askedAt: number; readonly at: number } | undefined;
-  readonly beside?: Credits | undefined;
-  readonly own?: Credits | undefined;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
   /** Whoever is owned is paid for again. */
@@ -310,14 +305,6 @@ function send(
   state.books.note({ t: "sent", n: unit.attempt, ...pageCallOf(unit, promised), at });
 }
 
-function begin(
-  { books }: RunState,
-  { at, balance, beside, own, read = { askedAt: at, at } }: SessionRecord,
-) {
-  if (balance !== undefined)
-    books.note({ t: "quiet", balance, begins: true, beside, own, ...read });
-}
-
 function end(
   { books }: RunState,
   unit: Unit | undefined,
@@ -365,7 +352,6 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       state.job = record.job ?? state.job;
       // Of what a process before this one asked for no answer comes any more, balance or not.
       for (const unit of pendingUnits(state)) end(state, unit, record.at, { t: "lost" });
-      begin(state, record);
       if (record.budget !== undefined && !state.budgets.includes(record.budget))
         state.budgets.push(record.budget);
       state.done = undefined;

@@ -183,14 +183,10 @@ async function opened(habits: Habits) {
     };
     return new Buyer(options);
   };
-  await run.append({
-    t: "session",
-    maxCredits: null,
-    limit: null,
-    rows,
-    balance,
-    at: now(),
-  });
+  await run.append(
+    { t: "session", maxCredits: null, limit: null, rows, at: now() },
+    { t: "quiet", balance, begins: true, at: now() },
+  );
   return {
     /** Buys to the end, whatever that is. */
     buy: () =>
