@@ -50,6 +50,14 @@ test.each<[string, string, string | Buffer]>([
   ["a JSON list with a line's end", "a", '[{"id":1,"name":"Ada","title":"+1 ambassador"}\n]\n'],
   ["NDJSON", "a.txt", '\n{"id":1,"name":"Ada","title":"+1 ambassador"}\n \t\n'],
   ["a workbook", "a.dat", workbookOf([["People of 2026"], [], ...ADA])],
+  [
+    "a workbook whose last cells are empty",
+    "b.xlsx",
+    workbookOf([
+      ["id", "name", "title", "headline", "city", "state"],
+      ["1", "Ada", "+1 ambassador", 'of "two"\nlines'],
+    ]),
+  ],
   ["a guard against formulas", "a", "id,name,title\n1,Ada,'+1 ambassador\n,,\n"],
   [
     "notes above the header",
