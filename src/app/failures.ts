@@ -10,6 +10,7 @@ import {
   command,
   type ErrorCategory,
   failed,
+  isUntrusted,
   type OwnCommand,
   option,
   type Sentence,
@@ -17,6 +18,7 @@ import {
   shellWord,
   systemFailure,
   theirs,
+  usageError,
 } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
 
@@ -198,8 +200,6 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
 }
 
 function wayThere({ code, proxy, wasSent }: LostReplyError, site: CallSite): Sentence {
-  if (/CERT|SIGNATURE/.test(code))
-    return "the key is not sent to a host that cannot prove who it is";
   if (proxy !== undefined && !wasSent) {
     const host = URL.canParse(site.baseUrl) ? new URL(site.baseUrl).hostname : site.baseUrl;
     return `see whether the proxy in ${proxy} is up; with NO_PROXY=${host} it is not asked`;
@@ -212,9 +212,13 @@ function wayThere({ code, proxy, wasSent }: LostReplyError, site: CallSite): Sen
 }
 
 function lostReply(error: LostReplyError, site: CallSite): CliError {
-  const hint = wayThere(error, site);
-
   const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
+  if (!error.wasSent && isUntrusted(error.code)) {
+    const hint = "the key is not sent to a host that cannot prove who it is";
+    return usageError(`${call}${FREE}`, hint, "untrusted", error).with({ call });
+  }
+
+  const hint = wayThere(error, site);
   const code = error.wasSent ? "lost_reply" : "unreachable";
   return failed.network(`${call}${FREE}`, hint, code, error).with({ call });
 }
