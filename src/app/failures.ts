@@ -81,7 +81,11 @@ const KEY = row(
   "key_refused",
   "auth",
   (answer) => say`the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
-  ({ envelope, key, connectionName, vendor }) => {
+  ({ envelope, key, connectionName, status, vendor }) => {
+    // By the service's own words: another key of these scopes is refused as well.
+    if (status === 403 && envelope)
+      return say`the service knows the key, which may not do this: its operator gives scopes, and
+        ${command("account")} shows them`;
     const bearer = `Authorization: Bearer${envelope ? "" : "; a proxy or firewall in between may have refused it"}`;
     const sent = vendor === undefined ? bearer : `the file of ${vendor} says`;
     return key?.source === "environment"
