@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
@@ -118,6 +118,12 @@ describe("a table with companies beside it", () => {
     );
     expect(rows[2]?.hc_employee_count).toBe(String(companies[1]?.employee_count ?? ""));
     expect(readFileSync(u.file("crm.csv")).equals(before)).toBe(true);
+    // Of the table that was kept: the file may have changed since, or be gone.
+    writeFileSync(u.file("crm.csv"), "Website\n");
+    const again = await u.ran(asTyped`runs export last -o again.csv --json`);
+    expect(JSON.parse(again.stdout)).toMatchObject({ rows: 10, credits: 0 });
+    expect(u.read("again.csv")).toBe(u.read("out.csv"));
+    rmSync(u.file("again.csv"));
     expect(visibleFiles(u).sort()).toEqual(["crm.csv", "out.csv"]);
   });
 

@@ -230,6 +230,16 @@ export class RunReader {
     }
   }
 
+  /** One page. Throws where it was damaged. */
+  readReply(unit: Unit): Buffer {
+    const file = openSync(journalOf(this.path), "r");
+    try {
+      return this.replyOf(unit, logSourceOf(file));
+    } finally {
+      closeSync(file);
+    }
+  }
+
   /** What there is of it: as counted, or as its pages told since, which are newer. */
   get offer(): Matches {
     const { target, matches, parts, counts } = this.plan;

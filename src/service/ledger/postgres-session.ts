@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as setPause } from "node:timers";
 import type { Pool, PoolClient, QueryResult } from "pg";
+import { isUntrusted } from "../../shared/errors.ts";
 import type { Durability, PreparedStatement, Row, StatementResult } from "./database.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import { assertSchema } from "./schema.ts";
@@ -25,11 +26,14 @@ export const isTransientFailure = (error: unknown): boolean => {
   return CONNECTION.test(`${code ?? ""} ${message}`);
 };
 
-/** Of a first connection: the user, the password or the database is wrong, or was not given. */
+/**
+ * Of a first connection: the user, the password or the database is wrong, or was not given, or the
+ * server's certificate is not trusted.
+ */
 export function isTurnedAway(error: unknown): boolean {
   const { code, severity } = error as PostgresFailure;
   if (severity !== undefined) return code !== undefined && /^(28|3D)/.test(code);
-  return code === undefined && !isTransientFailure(error);
+  return code === undefined ? !isTransientFailure(error) : isUntrusted(code);
 }
 
 /** What a caller of the store can act upon; other errors pass as they are. */

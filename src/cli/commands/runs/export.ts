@@ -1,6 +1,7 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
+import { JOINED, JoinOutput, type JoinView } from "../../../engine/output/join.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
 import { isResumable, onwardOf, type RunSummary } from "../../../engine/runs/reader.ts";
@@ -24,6 +25,7 @@ import {
   readView,
   type ViewFlags,
 } from "../../arguments/export-options.ts";
+import { keptJoin } from "../../arguments/kept-join.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
@@ -76,8 +78,15 @@ async function exportRun(
   if (broken !== undefined && options.requireComplete === true) throw broken;
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const writing = await writingOf(pages, kind, view, options, printer);
-  const written = writePages(pages, { ...writing, name: `${id}-export` }, context);
-  const { rows, file, notices } = await written.catch(orSalvage(id));
+  // What is damaged cannot be put to a row: the rest is written by itself.
+  const join = run.damages === undefined ? await keptJoin(store, id, run.plan.target) : undefined;
+  const isJoined = join !== undefined && JOINED.includes(view.format);
+  const joined = isJoined
+    ? (way: Pick<JoinView, "open" | "rendering">) => new JoinOutput(run, { ...way, join })
+    : undefined;
+  const written = writePages(pages, { ...writing, joined, name: `${id}-export` }, context);
+  const { file, notices, ...came } = await written.catch(orSalvage(id));
+  const rows = isJoined ? join.rows.length : came.rows;
 
   for (const what of [...(run.damages ?? []), ...(broken ? [broken.message] : [])])
     printer.say(`warning: ${what}`);
@@ -98,7 +107,11 @@ async function exportRun(
     });
   }
 
-  const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
+  const what = isJoined
+    ? counted(rows, "row")
+    : kind === "person"
+      ? counted(rows, "profile")
+      : counted(rows, "company", "companies");
   if (file !== undefined)
     printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
 }

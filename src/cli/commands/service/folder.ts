@@ -189,6 +189,10 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
   const keyed = store === undefined ? `; so does ${make} where people were imported` : "";
   const kinds: Readonly<Record<string, Kind>> = {
     StoreUnavailableError: ["store_unavailable", "service"],
+    LedgerDamagedError: [
+      ...(["ledger_damaged", "internal"] as const),
+      "headcount service restore BACKUP --data NEW makes a data folder of the newest backup",
+    ],
     StoreRefusedError: [
       ...(["store_refused", "usage"] as const),
       "--store names the user, the host and a database that is there; " +
