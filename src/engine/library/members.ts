@@ -87,7 +87,8 @@ function whereOf(who: Who): readonly [where: string, ...values: (string | number
     return [` WHERE network_url_address ${AMONG}`, JSON.stringify(who.addresses)];
   if ("domains" in who)
     return [
-      ` WHERE person.record IN (SELECT r FROM record WHERE lower(body ->> '$.company_domain') ${AMONG})`,
+      ` WHERE person.record IN (SELECT r FROM record
+        WHERE lower(body ->> '$.company_domain') ${AMONG})`,
       JSON.stringify(who.domains),
     ];
   if ("run" in who) return [" WHERE n IN (SELECT person FROM purchase WHERE run = ?)", who.run];

@@ -11,7 +11,7 @@ export interface Sheet {
 
 /**
  * As CSV, each row on the line of its number, as far as no cell before it has line breaks. All are
- * of one width: a sheet leaves empty cells at an end out, and a short line of CSV may be a broken one.
+ * of one width: a sheet leaves empty cells at an end out, and a short line of CSV may be broken.
  */
 export function sheetText(rows: Sheet["rows"]): string {
   const width = rows.reduce((most, { cells }) => Math.max(most, cells.length), 0);

@@ -4,7 +4,12 @@ import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { JOINED, JoinOutput, type JoinView } from "../../../engine/output/join.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
-import { isResumable, onwardOf, type RunSummary } from "../../../engine/runs/reader.ts";
+import {
+  isResumable,
+  onwardOf,
+  type RunReader,
+  type RunSummary,
+} from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -18,6 +23,7 @@ import {
   say,
 } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import type { RecordKind } from "../../../shared/rows/values.ts";
 import {
   addGuardOptions,
   addViewOptions,
@@ -77,24 +83,22 @@ async function exportRun(
   const broken = run.state.unread > 0 ? await unreadRows(run) : undefined;
   if (broken !== undefined && options.requireComplete === true) throw broken;
   const pages = (): AsyncIterable<Page> => distinctPages(run);
-  const writing = await writingOf(pages, kind, view, options, printer);
-  // What is damaged cannot be put to a row: the rest is written by itself.
-  const join = run.damages === undefined ? await keptJoin(store, id, run.plan.target) : undefined;
-  const isJoined = join !== undefined && JOINED.includes(view.format);
-  const joined = isJoined
-    ? (way: Pick<JoinView, "open" | "rendering">) => new JoinOutput(run, { ...way, join })
-    : undefined;
-  const written = writePages(pages, { ...writing, joined, name: `${id}-export` }, context);
-  const { file, notices, ...came } = await written.catch(orSalvage(id));
-  const rows = isJoined ? join.rows.length : came.rows;
+  const join = JOINED.includes(view.format) ? await joinOf(run, store) : undefined;
+  const { file, notices, ...came } = await writePages(
+    pages,
+    {
+      ...(await writingOf(pages, kind, view, options, printer)),
+      joined: join && ((way: Way) => new JoinOutput(run, { ...way, join })),
+      name: `${id}-export`,
+    },
+    context,
+  ).catch(orSalvage(id));
+  const rows = join?.rows.length ?? came.rows;
 
   for (const what of [...(run.damages ?? []), ...(broken ? [broken.message] : [])])
     printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
-  if (open !== undefined) {
-    const has = open.status === "stale" ? "all that it has" : "what it has so far";
-    printer.say([`run ${run.id} is ${open.status}: this is ${has}`, ...rest(open)].join("; "));
-  }
+  if (open !== undefined) printer.say(isOpen(open));
 
   if (file !== undefined && printer.json) {
     printer.document<"runs export">({
@@ -107,14 +111,31 @@ async function exportRun(
     });
   }
 
-  const what = isJoined
-    ? counted(rows, "row")
-    : kind === "person"
-      ? counted(rows, "profile")
-      : counted(rows, "company", "companies");
-  if (file !== undefined)
-    printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
+  if (file === undefined) return;
+
+  const what = counted(rows, ...COUNTED[join === undefined ? kind : "row"]);
+  printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
 }
+
+/** That it is not finished, and what goes on. */
+function isOpen(run: RunSummary): string {
+  const has = run.status === "stale" ? "all that it has" : "what it has so far";
+  return [`run ${run.id} is ${run.status}: this is ${has}`, ...rest(run)].join("; ");
+}
+
+const COUNTED: Readonly<Record<RecordKind | "row", readonly [one: string, more: string]>> = {
+  person: ["profile", "profiles"],
+  company: ["company", "companies"],
+  row: ["row", "rows"],
+};
+
+type Way = Pick<JoinView, "open" | "rendering">;
+
+/** What is damaged cannot be put to a row: the rest is written by itself. */
+const joinOf = async (
+  run: Pick<RunReader, "id" | "damages" | "plan">,
+  store: ReturnType<typeof openRuns>,
+) => (run.damages === undefined ? await keptJoin(store, run.id, run.plan.target) : undefined);
 
 /** What is wrong with a page or a line says nothing of the others. */
 const orSalvage =
