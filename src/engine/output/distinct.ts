@@ -40,7 +40,7 @@ class Hashes {
     }
 
     const isIn = (table: Uint16Array): boolean => placeIn(table, place, kept, mark) < 0;
-    if (this.#full.length > 0 && this.#full.some(isIn)) return false;
+    if (this.#full.some(isIn)) return false;
     const at = placeIn(this.#table, place, kept, mark);
     if (at < 0) return false;
 
@@ -97,11 +97,11 @@ export class Distinct {
     const ids = page.cells?.ids;
     for (let index = 0; index < page.length; index++) {
       const at = 3 * page.position(index);
-      const mark = ids?.[at + 2] ?? 0;
+      const mark = ids?.[at + 2];
       const isNew =
-        mark === 0
-          ? this.#takeNamed(page, index)
-          : this.#hashes.add(ids?.[at] ?? 0, ids?.[at + 1] ?? 0, mark);
+        ids && mark
+          ? this.#hashes.add(ids[at] ?? 0, ids[at + 1] ?? 0, mark)
+          : this.#takeNamed(page, index);
       if (!isNew) again.add(index);
     }
 
@@ -163,16 +163,15 @@ const namedBy = (page: Page, index: number, kind: RecordKind): RecordNames =>
 
 export function suppressedIn(page: Page, kind: RecordKind, suppression: Suppression): number[] {
   if (suppression.isEmpty) return [];
-  const rows = Array.from({ length: page.length }, (_, index) => index);
-  return rows.filter((index) => suppression.hides(namedBy(page, index, kind)));
+  return indexesOf(page).filter((index) => suppression.hides(namedBy(page, index, kind)));
 }
 
 export const shown = (page: Page, kind: RecordKind, suppression: Suppression): Page =>
   without(page, new Set(suppressedIn(page, kind, suppression)));
 
+const indexesOf = (page: Page): number[] => [...new Array(page.length).keys()];
+
 function without(page: Page, rows: ReadonlySet<number>): Page {
   if (rows.size === 0) return page;
-  return page.select(
-    Array.from({ length: page.length }, (_, index) => index).filter((index) => !rows.has(index)),
-  );
+  return page.select(indexesOf(page).filter((index) => !rows.has(index)));
 }

@@ -2,7 +2,7 @@
 // Two texts are taken for one where these agree; the machine (rows.as) makes the same of bytes.
 
 /** Of its code units: where it is looked for, and what is kept of it: 32 and 16 bits, not all 0. */
-export function identityHash(text: string): readonly [place: number, kept: number, mark: number] {
+export function identityHash(text: string) {
   let a = 0x811c9dc5;
   let b = 0x9747b28c;
   let c = 0x2c1b3c6d;
@@ -14,7 +14,7 @@ export function identityHash(text: string): readonly [place: number, kept: numbe
     c = Math.imul(c ^ code, 0x297a2d39);
     c ^= c >>> 13;
   }
-  return [mix(a ^ text.length), mix(b + a), mix(c + b) >>> 16 || 1];
+  return [mix(a ^ text.length), mix(b + a), mix(c + b) >>> 16 || 1] as const;
 }
 
 /** The finishing step of MurmurHash3. */

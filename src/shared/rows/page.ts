@@ -255,7 +255,7 @@ export class Page {
 }
 
 /** In a tight list exactly one byte, the comma, stands between two rows. */
-function breakLines(out: Buffer, ends: readonly number[], first: number): void {
+function breakLines(out: Buffer, ends: readonly number[], first: number) {
   for (let row = 0; row < ends.length; row++) out[(ends[row] as number) - first] = LINE_BREAK;
 }
 

@@ -21,7 +21,6 @@ import {
 } from "./tokens.ts";
 
 export const ESCAPED = 1;
-const HASH_NUMBERS = 3;
 // Four times a position has to stay within 32 bits; a wider record is as likely a hostile one.
 const MOST_BYTES = 2 ** 29 - 4 * ORIGIN;
 const MOST_KEYS = 1_000;
@@ -368,11 +367,11 @@ class RowScanner {
     const [first, behind] = [this.#record(0), this.#record(this.#rows)];
     const cells = new Cells(this.#bytes, this.#keys, words.slice(first, behind), this.#isFlat);
 
-    // Over the records, of which there is a copy now: one has two numbers and a key's two.
+    // Over the records, of which there is a copy now: one has at least four numbers, a hash three.
     const key = this.#keys.indexOf("id");
     if (key >= 0) {
       code.hashes(first * 4, this.#keys.length, this.#rows, key, first * 4);
-      cells.ids = words.slice(first, first + this.#rows * HASH_NUMBERS);
+      cells.ids = words.slice(first, first + this.#rows * 3);
     }
 
     return cells;

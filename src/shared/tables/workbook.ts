@@ -11,7 +11,7 @@ export interface Sheet {
 
 /**
  * As CSV, each row on the line of its number, as far as no cell before it has line breaks. All are
- * of one width: a sheet leaves empty cells at an end out, and a short line of CSV may be broken.
+ * of one width: a sheet leaves empty last cells out, and a short line of CSV may be a broken one.
  */
 export function sheetText(rows: Sheet["rows"]): string {
   const width = rows.reduce((most, { cells }) => Math.max(most, cells.length), 0);
@@ -19,8 +19,7 @@ export function sheetText(rows: Sheet["rows"]): string {
   const lines = rows.map(({ line, cells }) => {
     const gap = "\n".repeat(Math.max(0, line - at));
     at = line + 1;
-    const rest = ",".repeat(width - cells.length);
-    return gap + cells.map(quotedCell).join(",") + rest;
+    return gap + cells.map(quotedCell).join(",") + ",".repeat(width - cells.length);
   });
   return `${lines.join("\n")}\n`;
 }
