@@ -97,6 +97,12 @@ test.each([
   expect(ran.vendor.book.charged()).toBe(price);
 });
 
+test("whoever sold nobody is named with what it was asked for", async () => {
+  const { said, vendor } = await doctorOf("pdl", "--buy 5", { people: 0 });
+  expect(said("A person")).toMatch(/^warn pdl sold nobody by seniority_level "owner"/);
+  expect(vendor.book.charged()).toBe("0");
+});
+
 test("--buy below the least buys nothing", async () => {
   const { code, said, vendor } = await doctorOf("coresignal", "--buy 19");
   expect(code).toBe(8);

@@ -64,7 +64,7 @@ export async function tryPaid(
     const filters = anybody(file);
     const { parcel = 1 } = await session.client.account(context.interrupted);
     const one = await tried(filters, parcel);
-    add(priceCheck(one, file));
+    add(priceCheck(one, file, filters));
     if (one.rows.length > 0) add(recordCheck(one, file));
   } catch (error) {
     add(failedCheck(service, "Bought", error));
@@ -167,13 +167,20 @@ async function bought(
   };
 }
 
-function priceCheck({ balance, charged, declared, rows }: Tried, file: DialectFile): Check {
+function priceCheck(
+  { balance, charged, declared, rows }: Tried,
+  file: DialectFile,
+  filters: Filters,
+): Check {
   const who = counted(rows.length, "person", "people");
   const left = balance === undefined ? "" : `; balance ${formatCredits(balance)}`;
   const [told, paid] = [formatCredits(declared), formatCredits(charged)];
   const said = `${who}: declared ${told}, charged ${paid}${left}`;
 
-  if (rows.length === 0) return service("A person", "warn", `${file.name} sold nobody${left}`);
+  if (rows.length === 0) {
+    const [[key, word] = []] = Object.entries(filters);
+    return service("A person", "warn", `${file.name} sold nobody by ${key} "${word}"${left}`);
+  }
   if (charged === declared) return service("A person", "ok", said);
   return service("A person", "warn", said, "the plan differs from the file: correct its price");
 }

@@ -110,7 +110,7 @@ export class DialectClient implements ServiceClient {
     const { copy, isProbe = false, onCharged, pace } = terms;
     this.names = new Names(file, pricedCounting(file), (...asked) => this.#found(...asked), terms);
     this.#onCharged = onCharged;
-    pace?.pacer.declare(file.limits?.per_minute);
+    pace?.pacer.declare(file.limits);
     this.#pace = pace;
     this.#charges = new Charges(file, options.now, pace?.pacer);
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
@@ -289,7 +289,8 @@ export class DialectClient implements ServiceClient {
     const found = this.#rowsOf(reply, call, perPage);
     const { rows } = found;
 
-    const isLast = rows.length === 0 || (rows.length < perPage && endsShort(call));
+    const isOn = moreIn(reply, call) ?? (rows.length >= perPage || !endsShort(call));
+    const isLast = rows.length === 0 || !isOn;
     const next = text(placed(call.reply?.next ?? "next", reply.told)) ?? null;
     const isByCursor = call.pages?.by === "cursor";
     const total = totalIn(reply, call);
@@ -408,11 +409,13 @@ export class DialectClient implements ServiceClient {
     });
 
     const cursor = text(placed(places.next ?? "next", reply.told)) ?? null;
-    const further = isByCursor ? cursor : ids.length === rows ? String(at + rows) : null;
+    const more = moreIn(reply, search);
+    const isOn = more ?? (isByCursor || ids.length === rows);
+    const further = isByCursor ? cursor : String(at + rows);
     return {
       // Whoever is found twice is read once.
       ids: [...new Set(ids)],
-      next: ids.length === 0 ? null : further,
+      next: ids.length > 0 && isOn ? further : null,
       total: totalIn(reply, search),
       meta: metaOf(this.#options.now(), reply, amountAt(places.charged, reply.told)),
     };
@@ -577,6 +580,12 @@ const firstOf = ({ pages }: VendorCall): number => pages?.first ?? 1;
 const totalIn = ({ told }: VendorReply, { reply }: VendorCall): number | undefined =>
   whole(placed(reply?.total ?? "total", told));
 
+/** Whether another page follows, where the reply says it. */
+function moreIn({ told }: VendorReply, { reply }: VendorCall): boolean | undefined {
+  const more = reply?.more === undefined ? undefined : placed(reply.more, told);
+  return typeof more === "boolean" ? more : undefined;
+}
+
 const endsShort = ({ pages }: VendorCall): boolean => (pages?.end ?? ["short"]).includes("short");
 
 /** Numbers by their digits; undefined for what is none, or empty. */
@@ -625,7 +634,9 @@ const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: 
     message:
       `${name} charged ${creditsText(charged)} for a call that ${does}, ` +
       `which by its file costs ${creditsText(declared)}`,
-    hint: `"price" says in the file what a call costs, and "none" of it what nobody costs`,
+    hint:
+      `"price" says in the file what a call costs, and "none" of it what nobody costs; where ` +
+      "others buy by the same key elsewhere, connections add ... --shared-key",
   });
 
 const strange = (

@@ -71,6 +71,8 @@ export function termsOf(file: DialectFile) {
   const { pages } = calls.search;
   const most = calls.search.gives === "ids" ? (calls.read?.most ?? 1) : pages?.size[1];
   const { price, rows } = unitOf(paidCall(file)) ?? {};
+  const { per_minute = Infinity, per_second = Infinity } = limits ?? {};
+  const perMinute = Math.min(per_minute, 60 * per_second);
 
   return {
     costs: {
@@ -81,7 +83,7 @@ export function termsOf(file: DialectFile) {
     limits: {
       per_page_max: rows === undefined || rows === 1 ? Math.min(most ?? 1, PER_PAGE_MAX) : rows,
       max_depth: pages?.depth,
-      per_minute: limits?.per_minute,
+      per_minute: Number.isFinite(perMinute) ? perMinute : undefined,
     },
   };
 }

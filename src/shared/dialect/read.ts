@@ -524,6 +524,11 @@ function ofCall(file: DialectFile, name: string, call: VendorCall): Rule[] {
       'pages by cursor need "next" in "reply", and no others have it',
     ],
     [
+      reply.more !== undefined && end.length > 0,
+      ["pages", "end"],
+      '"more" of "reply" says where the end is, and nothing heeds "end" beside it',
+    ],
+    [
       !isByCursor && (one_size || end.includes("no next")),
       ["pages"],
       '"one_size" and "no next" are said of cursors',

@@ -110,7 +110,12 @@ const request = {
   query: optional(map(some(text, number, flag, list(anything)))),
   body: optional(anything),
 };
-const listed = { id: optional(place), total: optional(place), next: optional(place) };
+const listed = {
+  id: optional(place),
+  total: optional(place),
+  next: optional(place),
+  more: optional(place),
+};
 const search = object({
   ...request,
   gives: optional(one("ids")),
@@ -198,7 +203,12 @@ export const dialectShape = object({
     key: optional(object(request)),
   }),
   means: list(meaning),
-  limits: optional(object({ per_minute: optional(atLeastOne) })),
+  limits: optional(
+    more(object({ per_minute: optional(atLeastOne), per_second: optional(atLeastOne) }), {
+      minProperties: 1,
+    }),
+  ),
+  shared: optional(flag),
   record,
   ids: optional(object({ lasting: optional(flag), numbers: optional(flag) })),
 });
