@@ -39,13 +39,13 @@ interface Tried {
 /**
  * What only a paid call shows of the file of a vendor: names of filters, where a count costs
  * credits, then the price and the record of the fewest people that are sold. Each is a run.
- * @returns what was charged, and what lost replies may have been
+ * @returns what was charged, and what lost replies may have been; undefined where one failed
  */
 export async function tryPaid(
   session: Session,
   context: Context,
   { most, add }: Trial,
-): Promise<Credits> {
+): Promise<Credits | undefined> {
   const { counting, file: copy } = session.client.dialect;
   if (copy === undefined)
     throw usageError("this connection speaks the contract: doctor finds all out for nothing");
@@ -68,6 +68,7 @@ export async function tryPaid(
     if (one.rows.length > 0) add(recordCheck(one, file));
   } catch (error) {
     add(failedCheck(service, "Bought", error));
+    return undefined;
   }
   return spent;
 }
