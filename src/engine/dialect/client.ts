@@ -409,13 +409,11 @@ export class DialectClient implements ServiceClient {
     });
 
     const cursor = text(placed(places.next ?? "next", reply.told)) ?? null;
-    const more = moreIn(reply, search);
-    const isOn = more ?? (isByCursor || ids.length === rows);
-    const further = isByCursor ? cursor : String(at + rows);
+    const isOn = moreIn(reply, search) ?? (isByCursor || ids.length === rows);
     return {
       // Whoever is found twice is read once.
       ids: [...new Set(ids)],
-      next: ids.length > 0 && isOn ? further : null,
+      next: ids.length > 0 && isOn ? (isByCursor ? cursor : String(at + rows)) : null,
       total: totalIn(reply, search),
       meta: metaOf(this.#options.now(), reply, amountAt(places.charged, reply.told)),
     };
@@ -582,7 +580,7 @@ const totalIn = ({ told }: VendorReply, { reply }: VendorCall): number | undefin
 
 /** Whether another page follows, where the reply says it. */
 function moreIn({ told }: VendorReply, { reply }: VendorCall): boolean | undefined {
-  const more = reply?.more === undefined ? undefined : placed(reply.more, told);
+  const more = placed(reply?.more ?? "", told);
   return typeof more === "boolean" ? more : undefined;
 }
 

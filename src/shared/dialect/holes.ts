@@ -129,13 +129,10 @@ export const isNothing = (place: string, { body }: VendorBody): boolean =>
   pathsOf(place).some((path) => "steps" in path && reached(body, path.steps) === null);
 
 /** Of a row, which has no headers. */
-export function inRow(place: string, row: JsonValue): JsonValue | undefined {
-  for (const path of pathsOf(place)) {
-    const value = "steps" in path ? reached(row, path.steps) : undefined;
-    if (value !== undefined && value !== null) return value;
-  }
-  return undefined;
-}
+export const inRow = (place: string, row: JsonValue): JsonValue | undefined =>
+  placed(place, { body: row, header: noHeader });
+
+const noHeader = (): undefined => undefined;
 
 export function reached(
   from: JsonValue | undefined,
