@@ -1,5 +1,5 @@
 // Tested by test/unit/engine/dialect/terms.test.ts.
-import { formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { holesOf } from "../../shared/dialect/holes.ts";
 import {
@@ -95,12 +95,9 @@ export function termsOf(file: DialectFile) {
  */
 function unitOf({ most = 1, pages, price }: VendorCall) {
   const [, largest = most] = pages?.size ?? [];
-  const { credits = "0", least = "0", per, rows: begun = 1 } = price ?? {};
-  const isOne = per === "row" || (per === "match" && most === 1);
-  const together = per === "request" ? largest : per === "started" ? begun : undefined;
-  const rows = isOne ? 1 : together;
-  const isDear = (parseCredits(least) ?? ZERO) > (parseCredits(credits) ?? ZERO);
-  if (rows === undefined || rows > Math.min(largest, PER_PAGE_MAX) || isDear) return undefined;
+  const { credits = "0", per = "call", rows: begun } = price ?? {};
+  const rows = { row: 1, request: largest, started: begun, call: undefined }[per];
+  if (rows === undefined || rows > Math.min(largest, PER_PAGE_MAX)) return undefined;
   return { price: credits, rows };
 }
 
