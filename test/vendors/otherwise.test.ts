@@ -246,6 +246,30 @@ const PAGES = { by: "offset", size: [1, 10] };
 
 test.each<[string, object, Odd]>([
   [
+    "a cap behind its depth divides nothing",
+    {
+      body: { "*": "@filters", n: "@rows", at: "@offset" },
+      reply: rest,
+      pages: { ...PAGES, depth: 3 },
+    },
+    {},
+  ],
+  [
+    "a short page of one size leads on by that size",
+    { reply: { ...rest, next }, pages: { ...search.pages, one_size: true, end: ["no next"] } },
+    { most: 3 },
+  ],
+])("where nobody counts, %s", async (_, own, odd) => {
+  const file = { ...FILE, calls: { search: { ...search, ...own } } };
+  const { run, rows, book } = await userOf(file, odd);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
+  expect(book.charged).toBe(6);
+});
+
+test.each<[string, object, Odd]>([
+  [
     "a last page that leads on has nothing behind it",
     { reply: { ...MORE, next } },
     { leads: (at) => String(at === 0 ? 1 : at + 3), most: 3 },
@@ -258,7 +282,7 @@ test.each<[string, object, Odd]>([
 ])("where a reply says whether more follows, %s", async (_, own, odd) => {
   const file = { ...FILE, calls: { search: { ...search, ...own } } };
   const { run, rows, book } = await userOf(file, odd);
-  const ran = await run("search -c v --country Germany -o o.ndjson --max-credits 20 --yes");
+  const ran = await run(BUY);
   expect(ran.code, ran.stderr).toBe(0);
   expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
   expect(book.charged).toBe(6);
