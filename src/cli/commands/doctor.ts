@@ -103,7 +103,9 @@ async function tryBuying(
     return tryPaid(session, context, { most, add });
   });
 
-  printer.note(`spent ${creditsText(spent)}; what came is kept, and in headcount spend`);
+  const charged =
+    spent === undefined ? "what was charged" : `spent ${creditsText(spent)}; what came`;
+  printer.note(`${charged} is kept, and in headcount spend`);
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;

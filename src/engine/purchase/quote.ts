@@ -189,6 +189,8 @@ export function makeQuote(input: QuoteInput): Quote {
   const tries = looked + (isFirst ? (input.tries ?? 0) : 0);
   const requests = tries + requestCount(input, toBuy - looked);
   const isWhole = target.kind === "search" && !target.staff && drawn === undefined;
+  // Whom nobody counts nobody divides: they are asked for as they are, up to the wall.
+  const isDivided = isWhole && matches !== null;
 
   return {
     matches,
@@ -213,7 +215,7 @@ export function makeQuote(input: QuoteInput): Quote {
     requests,
     pageRows: input.pageRows,
     durationMs: limitedMs(requests, input.perMinute),
-    depth: isWhole && maxDepth < rows ? maxDepth : undefined,
+    depth: isDivided && maxDepth < rows ? maxDepth : undefined,
     sample: drawn && {
       seed: drawn.seed,
       rows: rowsOf(drawn.pages),
