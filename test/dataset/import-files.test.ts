@@ -50,6 +50,7 @@ test.each<[string, string, string | Buffer]>([
   ["NDJSON", "a.txt", '\n{"id":1,"name":"Ada","title":"+1 ambassador"}\n \t\n'],
   ["a workbook", "a.dat", workbookOf([["People of 2026"], [], ...ADA])],
   ["a guard against formulas", "a", "id,name,title\n1,Ada,'+1 ambassador\n,,\n"],
+  ["formulas of a text", "a", 'id,name,title\n="1","=""Ada""",\'+1 ambassador\n'],
   [
     "notes above the header",
     "n.csv",

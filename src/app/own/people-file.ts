@@ -1,11 +1,11 @@
 import { NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
-import { whole } from "../../shared/contract/text.ts";
+import { unguarded, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
 import { asideOf } from "../../shared/tables/dialect.ts";
 import { squeezed } from "../../shared/tables/headings.ts";
-import { type InputTable, unguarded } from "../../shared/tables/table.ts";
+import type { InputTable } from "../../shared/tables/table.ts";
 
 export const MAX_BYTES = 1 << 29;
 
