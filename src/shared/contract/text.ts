@@ -54,7 +54,7 @@ export const unguarded = (cell: string): string =>
 
 /** User info of an address, also of one without a scheme, and what is behind the mode of a key. */
 const SECRETS =
-  /(?<=:\/\/)(?:[^\s/:]*:\S*|[^\s/]+)(?=@)|(?<![^\s'"=])(?!mailto:)[^\s'"=/@:]+:(?!\/\/)\S*(?=@)|(?<=[a-z0-9]_(?:live|test)_)\w{9,}/gi;
+  /(?<=:\/\/?)[^\s/:]*:\S*(?=@)|(?<=:\/\/)[^\s/]+(?=@)|(?<![^\s'"=])(?!mailto:)[^\s'"=/@:]+:(?!\/\/)\S*(?=@)|(?<=[a-z0-9]_(?:live|test)_)\w{9,}/gi;
 
 /** Text that somebody typed, as it may be shown. */
 export const withoutSecrets = (text: string): string => text.replace(SECRETS, "***");
