@@ -81,23 +81,26 @@ test("two values of one option are both named; the same again says the same", as
   ]);
 });
 
-long("what is read or written nowhere, and a name that is none, are told without a secret", async () => {
-  const url = "https://u:SECRET@nowhere.example/x.csv";
-  for (const argv of [
-    ["count", "-f", url],
-    ["count", "--country", `@${url}`],
-    ["enrich", "--input", url],
-    ["jobs", "check", "--file", url],
-    ["count", "-s", "hc_live_SECRET0123456789"],
-    ["connections", "use", url],
-    ["filters", url],
-    ["resume", url],
-  ]) {
-    const ran = await run(...argv);
-    expect([argv, ran.code]).toEqual([argv, 2]);
-    expect(ran.stderr).not.toMatch(/secret/i);
-  }
-});
+long(
+  "what is read or written nowhere, and a name that is none, are told without a secret",
+  async () => {
+    const url = "https://u:SECRET@nowhere.example/x.csv";
+    for (const argv of [
+      ["count", "-f", url],
+      ["count", "--country", `@${url}`],
+      ["enrich", "--input", url],
+      ["jobs", "check", "--file", url],
+      ["count", "-s", "hc_live_SECRET0123456789"],
+      ["connections", "use", url],
+      ["filters", url],
+      ["resume", url],
+    ]) {
+      const ran = await run(...argv);
+      expect([argv, ran.code]).toEqual([argv, 2]);
+      expect(ran.stderr).not.toMatch(/secret/i);
+    }
+  },
+);
 
 describe("a word with no place", () => {
   test.each([
