@@ -73,13 +73,34 @@ long("an option that takes one value is refused where it has two, by every comma
 });
 
 test("two values of one option are both named; the same again says the same", async () => {
-  expect((await run("schema", "-c", "one", "nothing", "-c", "one")).stderr).toContain("nothing");
+  expect((await run("filters", "-c", "one", "contry", "-c", "one")).stderr).toContain("contry");
   const ran = await run("search", "-c", "one", "--limit", "5", "-c", "two");
   expect([ran.code, ran.stderr]).toEqual([
     2,
     'error: --connection takes one value, and is given "one" and "two"\nhint: give it once\n',
   ]);
 });
+
+long(
+  "what is read or written nowhere, and a name that is none, are told without a secret",
+  async () => {
+    const url = "https://u:SECRET@nowhere.example/x.csv";
+    for (const argv of [
+      ["count", "-f", url],
+      ["count", "--country", `@${url}`],
+      ["enrich", "--input", url],
+      ["jobs", "check", "--file", url],
+      ["count", "-s", "hc_live_SECRET0123456789"],
+      ["connections", "use", url],
+      ["filters", url],
+      ["resume", url],
+    ]) {
+      const ran = await run(...argv);
+      expect([argv, ran.code]).toEqual([argv, 2]);
+      expect(ran.stderr).not.toMatch(/secret/i);
+    }
+  },
+);
 
 describe("a word with no place", () => {
   test.each([

@@ -59,6 +59,7 @@ test.each<[string, string, string | Buffer]>([
     ]),
   ],
   ["a guard against formulas", "a", "id,name,title\n1,Ada,'+1 ambassador\n,,\n"],
+  ["formulas of a text", "a", 'id,name,title\n="1","=""Ada""",\'+1 ambassador\n'],
   [
     "notes above the header",
     "n.csv",

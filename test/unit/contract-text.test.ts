@@ -79,6 +79,7 @@ test.each([
   ["https://medium.example/@ada", "https://medium.example/@ada"],
   ["https://acme.example:8443/a", "https://acme.example:8443/a"],
   ["eu_test_segment", "eu_test_segment"],
+  ["/home/ada/https:/u:SECRET@h/x.csv", "/home/ada/https:/***@h/x.csv"],
 ])("what is quoted of %j has no secret", (value, quoted) => {
   expect(echo(value)).toBe(quoted);
 });

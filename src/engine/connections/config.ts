@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { echo, isObject, present, spanMs } from "../../shared/contract/text.ts";
+import { echo, isObject, present, spanMs, withoutSecrets } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Dialect } from "../client/dialect.ts";
@@ -57,7 +57,7 @@ const WORD = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 export function checkWord(name: string, what: "connection" | "segment", example: string): string {
   if (WORD.test(name)) return name;
 
-  const suggestion = name
+  const suggestion = withoutSecrets(name)
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, "-")
     .replace(/^[-_]+|-+$/g, "")

@@ -13,11 +13,14 @@ const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 export const harmless = (text: string): string =>
   text.toWellFormed().replace(BREAKS, " ").replace(HARMFUL, "\ufffd");
 
+const cutTo = (most: number, text: string): string =>
+  text.length > most ? `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…` : text;
+
 export function harmlessLine(text: string, limit = 200): string {
   const line = harmless(text.slice(0, limit * 8))
     .replace(/\s+/g, " ")
     .trim();
-  return line.length > limit ? `${line.slice(0, limit).toWellFormed()}…` : line;
+  return cutTo(limit, line);
 }
 
 /**
@@ -43,9 +46,15 @@ export function isFormula(text: string): boolean {
   return FORMULA.test(text);
 }
 
+/** A cell without what keeps it a text in a spreadsheet: an apostrophe, or `="00123"`. */
+export const unguarded = (cell: string): string =>
+  cell.startsWith("'") && isFormula(cell.slice(1))
+    ? cell.slice(1)
+    : (/^="([^"]+)"$/.exec(cell)?.[1] ?? cell);
+
 /** User info of an address, also of one without a scheme, and what is behind the mode of a key. */
 const SECRETS =
-  /(?<=:\/\/)(?:[^\s/:]*:\S*|[^\s/]+)(?=@)|(?<![^\s'"=])(?!mailto:)[^\s'"=/@:]+:(?!\/\/)\S*(?=@)|(?<=[a-z0-9]_(?:live|test)_)\w{9,}/gi;
+  /(?<=:\/\/?)[^\s/:]*:\S*(?=@)|(?<=:\/\/)[^\s/]+(?=@)|(?<![^\s'"=])(?!mailto:)[^\s'"=/@:]+:(?!\/\/)\S*(?=@)|(?<=[a-z0-9]_(?:live|test)_)\w{9,}/gi;
 
 /** Text that somebody typed, as it may be shown. */
 export const withoutSecrets = (text: string): string => text.replace(SECRETS, "***");
@@ -59,9 +68,7 @@ export function echo(value: unknown): string {
     text = String(value);
   }
   const shown = withoutSecrets(text.slice(0, 512));
-  return shown.length > 64
-    ? `${harmless(shown.slice(0, 64).replace(/[\ud800-\udbff]$/, ""))}…`
-    : harmless(shown);
+  return harmless(cutTo(64, shown));
 }
 
 /**

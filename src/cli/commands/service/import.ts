@@ -82,8 +82,9 @@ Columns of other names are named with the map that takes them; "headcount servic
 }
 
 function refusedLimit(text: string): { readonly rows: number } | { readonly share: number } {
-  const percent = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1];
-  if (percent !== undefined && Number(percent) <= 100) return { share: Number(percent) / 100 };
+  const [, percent = "none"] = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text) ?? [];
+  const share = Number(percent) / 100;
+  if (share <= 1) return { share };
   if (/^\d{1,15}$/.test(text)) return { rows: Number(text) };
   throw usageError(
     `--max-refused takes a number of rows or a percentage, not "${echo(text)}"`,
