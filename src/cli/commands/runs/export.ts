@@ -2,10 +2,17 @@ import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { JOINED, JoinOutput, type JoinView } from "../../../engine/output/join.ts";
+import type { Join } from "../../../engine/output/kept-rows.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
 import { resumeOf } from "../../../engine/runs/plan.ts";
-import { goesOn, isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
+import {
+  goesOn,
+  isResumable,
+  type RunReader,
+  type RunSummary,
+} from "../../../engine/runs/reader.ts";
+import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -29,7 +36,7 @@ import {
 import { keptJoin } from "../../arguments/kept-join.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
-import { atDesk, type Desk } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 
 type ExportRunOptions = ViewFlags &
   GuardFlags & { readonly requireComplete?: boolean; readonly force?: boolean };
@@ -79,15 +86,13 @@ async function exportRun(
   if (broken !== undefined && options.requireComplete === true) throw broken;
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const writing = await writingOf(pages, kind, view, options, printer);
-  // What is damaged cannot be put to a row: the rest is written by itself.
-  const join = run.damages === undefined ? await keptJoin(store, id, run.plan.target) : undefined;
-  const isJoined = join !== undefined && JOINED.includes(view.format);
-  const joined = isJoined
-    ? (way: Pick<JoinView, "open" | "rendering">) => new JoinOutput(run, { ...way, join })
-    : undefined;
-  const written = writePages(pages, { ...writing, joined, name: `${id}-export` }, context);
-  const { file, notices, ...came } = await written.catch(orSalvage(id));
-  const rows = isJoined ? join.rows.length : came.rows;
+  const join = JOINED.includes(view.format) ? await tableOf(run, store, printer) : undefined;
+  const { file, notices, ...came } = await writePages(
+    pages,
+    { ...writing, joined: join && joinedTo(join, run), name: `${id}-export` },
+    context,
+  ).catch(orSalvage(id));
+  const rows = join?.rows.length ?? came.rows;
 
   for (const what of [...(run.damages ?? []), ...(broken ? [broken.message] : [])])
     printer.say(`warning: ${what}`);
@@ -108,14 +113,33 @@ async function exportRun(
     });
   }
 
-  const what = isJoined
-    ? counted(rows, "row")
-    : kind === "person"
-      ? counted(rows, "profile")
-      : counted(rows, "company", "companies");
+  const [one, many] = join
+    ? ["row"]
+    : { person: ["profile"], company: ["company", "companies"] }[kind];
   if (file !== undefined)
-    printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
+    printer.note(
+      `Wrote ${counted(rows, one ?? "row", many)} of run ${run.id} to ${options.output} at 0 credits`,
+    );
 }
+
+/**
+ * The caller's own table, which the rows go beside. What is damaged cannot be put to a row, and a
+ * table does not travel to other machines: then the rows are written by themselves.
+ */
+async function tableOf(
+  run: RunReader,
+  store: RunStore,
+  printer: Printer,
+): Promise<Join | undefined> {
+  if (run.damages !== undefined) return undefined;
+  return await keptJoin(store, run.id, run.plan.target).catch((error: Error) => {
+    printer.say(`warning: ${error.message}: these are the rows alone`);
+    return undefined;
+  });
+}
+
+const joinedTo = (join: Join, run: RunReader) => (way: Pick<JoinView, "open" | "rendering">) =>
+  new JoinOutput(run, { ...way, join });
 
 /** What is wrong with a page or a line says nothing of the others. */
 const orSalvage =
