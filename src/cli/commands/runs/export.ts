@@ -81,11 +81,10 @@ async function exportRun(
   const open = run.state.done === undefined ? await store.find(id) : undefined;
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
 
-  const kind = kindOf(run);
   const broken = run.state.unread > 0 ? await unreadRows(run) : undefined;
   if (broken !== undefined && options.requireComplete === true) throw broken;
   const pages = (): AsyncIterable<Page> => distinctPages(run);
-  const writing = await writingOf(pages, kind, view, options, printer);
+  const writing = await writingOf(pages, kindOf(run), view, options, printer);
   const join = JOINED.includes(view.format) ? await tableOf(run, store, printer) : undefined;
   const { file, notices, ...came } = await writePages(
     pages,
@@ -115,7 +114,7 @@ async function exportRun(
 
   const [one, many] = join
     ? ["row"]
-    : { person: ["profile"], company: ["company", "companies"] }[kind];
+    : { person: ["profile"], company: ["company", "companies"] }[kindOf(run)];
   if (file !== undefined)
     printer.note(
       `Wrote ${counted(rows, one ?? "row", many)} of run ${run.id} to ${options.output} at 0 credits`,
