@@ -96,6 +96,7 @@ describe("a table with companies beside it", () => {
       ran = await u.run(KEEP);
     });
     expect(ran).toMatchObject({ code: 0, stdout: "" });
+    expect(ran?.stderr).toContain("notice: 4 rows without a company: neither asked for nor paid");
     expect(ran?.stderr).toContain("10 rows: 4 found, 1 not found, 4 no company, 1 ambiguous");
     expect(spent).toBe(2);
     const out = cells(u.read("out.csv"));
