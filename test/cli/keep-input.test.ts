@@ -96,6 +96,7 @@ describe("a table with companies beside it", () => {
       ran = await u.run(KEEP);
     });
     expect(ran).toMatchObject({ code: 0, stdout: "" });
+    expect(ran?.stderr).toContain("notice: 4 rows without a company: neither asked for nor paid");
     expect(ran?.stderr).toContain("10 rows: 4 found, 1 not found, 4 no company, 1 ambiguous");
     expect(spent).toBe(2);
     const out = cells(u.read("out.csv"));
@@ -123,6 +124,12 @@ describe("a table with companies beside it", () => {
     const again = await u.ran(asTyped`runs export last -o again.csv --json`);
     expect(JSON.parse(again.stdout)).toMatchObject({ rows: 10, credits: 0 });
     expect(u.read("again.csv")).toBe(u.read("out.csv"));
+    // A table does not travel with a synced run.
+    const [run = ""] = runIds(u);
+    rmSync(join(u.env.HEADCOUNT_STATE_DIR ?? "", "runs", run, "input"));
+    const alone = await u.ran(asTyped`runs export last -o again.csv --overwrite`);
+    expect(alone.stderr).toContain("these are the rows alone");
+    expect(readCsv(u.read("again.csv"))).toHaveLength(2);
     rmSync(u.file("again.csv"));
     expect(visibleFiles(u).sort()).toEqual(["crm.csv", "out.csv"]);
   });

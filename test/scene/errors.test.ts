@@ -254,7 +254,7 @@ tryCases([
       mishap: at([3, 4, 6], "drop"),
     },
     steps: [
-      run(`${DOORS.search} --per-page 5 --concurrency 4`, ANY, {
+      run("search --country x --per-page 5 -o o.csv --yes --concurrency 4", ANY, {
         says: [/\d+ credits may have been charged for what was lost, failed or said otherwise/],
       }),
     ],

@@ -22,6 +22,7 @@ import {
   FROM_BACKUP,
   type LogSource,
   logSourceOf,
+  reading,
   readLastRecord,
   readLog,
   undamaged,
@@ -232,12 +233,8 @@ export class RunReader {
 
   /** One page. Throws where it was damaged. */
   readReply(unit: Unit): Buffer {
-    const file = openSync(journalOf(this.path), "r");
-    try {
-      return this.replyOf(unit, logSourceOf(file));
-    } finally {
-      closeSync(file);
-    }
+    const body = reading(journalOf(this.path), (source) => this.replyOf(unit, source));
+    return body ?? Buffer.alloc(0);
   }
 
   /** What there is of it: as counted, or as its pages told since, which are newer. */

@@ -2,6 +2,7 @@ import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { JOINED, JoinOutput, type JoinView } from "../../../engine/output/join.ts";
+import type { Join } from "../../../engine/output/kept-rows.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type RunReader,
   type RunSummary,
 } from "../../../engine/runs/reader.ts";
+import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -34,7 +36,7 @@ import {
 import { keptJoin } from "../../arguments/kept-join.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
-import { atDesk, type Desk } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 
 type ExportRunOptions = ViewFlags &
   GuardFlags & { readonly requireComplete?: boolean; readonly force?: boolean };
@@ -79,18 +81,14 @@ async function exportRun(
   const open = run.state.done === undefined ? await store.find(id) : undefined;
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
 
-  const kind = kindOf(run);
   const broken = run.state.unread > 0 ? await unreadRows(run) : undefined;
   if (broken !== undefined && options.requireComplete === true) throw broken;
   const pages = (): AsyncIterable<Page> => distinctPages(run);
-  const join = JOINED.includes(view.format) ? await joinOf(run, store) : undefined;
+  const writing = await writingOf(pages, kindOf(run), view, options, printer);
+  const join = JOINED.includes(view.format) ? await tableOf(run, store, printer) : undefined;
   const { file, notices, ...came } = await writePages(
     pages,
-    {
-      ...(await writingOf(pages, kind, view, options, printer)),
-      joined: join && ((way: Way) => new JoinOutput(run, { ...way, join })),
-      name: `${id}-export`,
-    },
+    { ...writing, joined: join && joinedTo(join, run), name: `${id}-export` },
     context,
   ).catch(orSalvage(id));
   const rows = join?.rows.length ?? came.rows;
@@ -98,9 +96,11 @@ async function exportRun(
   for (const what of [...(run.damages ?? []), ...(broken ? [broken.message] : [])])
     printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
-  if (open !== undefined) printer.say(isOpen(open));
+  if (open !== undefined) printer.say(openText(open));
 
-  if (file !== undefined && printer.json) {
+  if (file === undefined) return;
+
+  if (printer.json) {
     printer.document<"runs export">({
       run: run.id,
       finished: open === undefined,
@@ -111,14 +111,12 @@ async function exportRun(
     });
   }
 
-  if (file === undefined) return;
-
-  const what = counted(rows, ...COUNTED[join === undefined ? kind : "row"]);
+  const what = counted(rows, ...COUNTED[join === undefined ? kindOf(run) : "row"]);
   printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
 }
 
 /** That it is not finished, and what goes on. */
-function isOpen(run: RunSummary): string {
+function openText(run: RunSummary): string {
   const has = run.status === "stale" ? "all that it has" : "what it has so far";
   return [`run ${run.id} is ${run.status}: this is ${has}`, ...rest(run)].join("; ");
 }
@@ -129,13 +127,24 @@ const COUNTED: Readonly<Record<RecordKind | "row", readonly [one: string, more: 
   row: ["row", "rows"],
 };
 
-type Way = Pick<JoinView, "open" | "rendering">;
+/**
+ * The caller's own table, which the rows go beside. What is damaged cannot be put to a row, and a
+ * table does not travel to other machines: then the rows are written by themselves.
+ */
+async function tableOf(
+  run: RunReader,
+  store: RunStore,
+  printer: Printer,
+): Promise<Join | undefined> {
+  if (run.damages !== undefined) return undefined;
+  return await keptJoin(store, run.id, run.plan.target).catch((error: Error) => {
+    printer.say(`warning: ${error.message}: these are the rows alone`);
+    return undefined;
+  });
+}
 
-/** What is damaged cannot be put to a row: the rest is written by itself. */
-const joinOf = async (
-  run: Pick<RunReader, "id" | "damages" | "plan">,
-  store: ReturnType<typeof openRuns>,
-) => (run.damages === undefined ? await keptJoin(store, run.id, run.plan.target) : undefined);
+const joinedTo = (join: Join, run: RunReader) => (way: Pick<JoinView, "open" | "rendering">) =>
+  new JoinOutput(run, { ...way, join });
 
 /** What is wrong with a page or a line says nothing of the others. */
 const orSalvage =

@@ -3,7 +3,7 @@ import type { KeyChanges, KeyDetail, Scope, Store } from "../../../service/ledge
 import { type Context, written } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { echo, present, spanMs, whenGiven } from "../../../shared/contract/text.ts";
-import { failed, systemFailure, usageError } from "../../../shared/errors.ts";
+import { failed, shellWord, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import { creditAmount, wordsGiven } from "../../arguments/settings.ts";
 import type { Command } from "../../options.ts";
@@ -223,7 +223,9 @@ async function requireKey(store: Store, word: string, options: AccountOptions): 
   throw failed.not_found(
     `account "${echo(account)}" has ${ids === "" ? "no key" : `several keys (${ids}) called`} ` +
       echo(word),
-    `headcount service keys list${forAccount(options)}${placeFlags(options)}`,
+    key === undefined
+      ? `headcount service keys list${forAccount(options)}${placeFlags(options)}`
+      : `it is a key of another account: add --account ${shellWord(key.accountId)}`,
     "unknown_key",
   );
 }
