@@ -10,6 +10,7 @@ import {
   command,
   type ErrorCategory,
   failed,
+  isUntrusted,
   type OwnCommand,
   option,
   type Sentence,
@@ -17,6 +18,7 @@ import {
   shellWord,
   systemFailure,
   theirs,
+  usageError,
 } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
 
@@ -79,9 +81,15 @@ const KEY = row(
   "key_refused",
   "auth",
   (answer) => say`the service refused ${keyOf(answer)} (${answer.status}): ${answer.detail}`,
-  ({ envelope, key, connectionName, vendor }) => {
-    const bearer = `Authorization: Bearer${envelope ? "" : "; a proxy or firewall in between may have refused it"}`;
-    const sent = vendor === undefined ? bearer : `the file of ${vendor} says`;
+  ({ envelope, key, connectionName, status, vendor }) => {
+    // By the service's own words: another key of these scopes is refused as well.
+    if (status === 403 && envelope)
+      return say`the service knows the key, which may not do this: its operator gives scopes, and
+        ${command("account")} shows them`;
+
+    const between = envelope ? "" : "; a proxy or firewall in between may have refused it";
+    const sent =
+      vendor === undefined ? `Authorization: Bearer${between}` : `the file of ${vendor} says`;
     return key?.source === "environment"
       ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
           `login stores; it was sent as ${sent}`
@@ -198,8 +206,6 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
 }
 
 function wayThere({ code, proxy, wasSent }: LostReplyError, site: CallSite): Sentence {
-  if (/CERT|SIGNATURE/.test(code))
-    return "the key is not sent to a host that cannot prove who it is";
   if (proxy !== undefined && !wasSent) {
     const host = URL.canParse(site.baseUrl) ? new URL(site.baseUrl).hostname : site.baseUrl;
     return `see whether the proxy in ${proxy} is up; with NO_PROXY=${host} it is not asked`;
@@ -212,10 +218,16 @@ function wayThere({ code, proxy, wasSent }: LostReplyError, site: CallSite): Sen
 }
 
 function lostReply(error: LostReplyError, site: CallSite): CliError {
-  const hint = wayThere(error, site);
+  const [why, code] = error.wasSent
+    ? (["no whole answer came", "lost_reply"] as const)
+    : (["the request was not sent", "unreachable"] as const);
+  const call = `${why}: ${error.message}`;
+  if (!error.wasSent && isUntrusted(error.code)) {
+    const hint = "the key is not sent to a host that cannot prove who it is";
+    return usageError(`${call}${FREE}`, hint, "untrusted", error).with({ call });
+  }
 
-  const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
-  const code = error.wasSent ? "lost_reply" : "unreachable";
+  const hint = wayThere(error, site);
   return failed.network(`${call}${FREE}`, hint, code, error).with({ call });
 }
 

@@ -13,7 +13,7 @@ export const TOPICS = ["exit-codes", "error-codes", "environment", "filters"] as
 
 const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: "done; a cap that you set and that was reached is done too, and is said",
-  bug: "a bug in headcount",
+  bug: "a bug in headcount, or a damaged ledger",
   usage: "usage, or an invalid filter (refused here or by the service's 422)",
   auth: "no key, or the key was refused (401)",
   credits: "not enough credits (402), or over a budget",

@@ -202,7 +202,7 @@ export const CODES = {
   internal: {
     "a bug in headcount: `HEADCOUNT_DEBUG=1` shows where; please report it": ["internal"],
     "install headcount again: docs/how-to/install.md": ["missing_file"],
-    "stop selling and restore: docs/operate/backup.md": ["breach"],
+    "stop selling and restore: docs/operate/backup.md": ["breach ledger_damaged"],
     "the list is right; mend the command of `hand_to`, and read the files beside the list": [
       "not_handed_on",
     ],
@@ -253,6 +253,8 @@ export const CODES = {
     "log in at a terminal, or give the key as the hint says: docs/reference/environment.md": [
       "cannot_prompt key_in_argument key_from_environment no_base_url bad_base_url bad_proxy",
     ],
+    "`NODE_EXTRA_CA_CERTS=FILE` trusts its authority, or its operator mends it: docs/how-to/proxy.md":
+      ["untrusted"],
     "the hint settles it: docs/how-to/sync.md": [
       "no_synced_folder sync_begun sync_in_history copied_state no_copied_state",
     ],
@@ -528,6 +530,13 @@ export const failed = Object.fromEntries(
 
 /** A mistake in how the command was called: exit 2, no request made. */
 export const usageError = failed.usage;
+
+/**
+ * By a code of Node or OpenSSL: the host did not prove who it is. Only a certificate, a setting or
+ * another address mends that, so trying again is of no use.
+ */
+export const isUntrusted = (code: string): boolean =>
+  /CERT|SIGNATURE|CRL|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH|PATH_LENGTH/.test(code);
 
 /** Somebody said no, or what was agreed to is no longer so: exit 10, nothing done. */
 export const { declined } = failed;

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
@@ -96,6 +96,7 @@ describe("a table with companies beside it", () => {
       ran = await u.run(KEEP);
     });
     expect(ran).toMatchObject({ code: 0, stdout: "" });
+    expect(ran?.stderr).toContain("notice: 4 rows without a company: neither asked for nor paid");
     expect(ran?.stderr).toContain("10 rows: 4 found, 1 not found, 4 no company, 1 ambiguous");
     expect(spent).toBe(2);
     const out = cells(u.read("out.csv"));
@@ -118,6 +119,18 @@ describe("a table with companies beside it", () => {
     );
     expect(rows[2]?.hc_employee_count).toBe(String(companies[1]?.employee_count ?? ""));
     expect(readFileSync(u.file("crm.csv")).equals(before)).toBe(true);
+    // Of the table that was kept: the file may have changed since, or be gone.
+    writeFileSync(u.file("crm.csv"), "Website\n");
+    const again = await u.ran(asTyped`runs export last -o again.csv --json`);
+    expect(JSON.parse(again.stdout)).toMatchObject({ rows: 10, credits: 0 });
+    expect(u.read("again.csv")).toBe(u.read("out.csv"));
+    // A table does not travel with a synced run.
+    const [run = ""] = runIds(u);
+    rmSync(join(u.env.HEADCOUNT_STATE_DIR ?? "", "runs", run, "input"));
+    const alone = await u.ran(asTyped`runs export last -o again.csv --overwrite`);
+    expect(alone.stderr).toContain("these are the rows alone");
+    expect(readCsv(u.read("again.csv"))).toHaveLength(2);
+    rmSync(u.file("again.csv"));
     expect(visibleFiles(u).sort()).toEqual(["crm.csv", "out.csv"]);
   });
 
@@ -312,11 +325,10 @@ long(
     const cell = fc
       .string({ unit: "binary", maxLength: 12 })
       .filter((text) => text.isWellFormed() && !text.includes("\ufeff"));
-    const line = fc.tuple(
-      cell,
-      fc.constantFrom("", "nobody.example", "n/a", "two words", "…"),
-      cell,
-    );
+    // A row without anything is none.
+    const line = fc
+      .tuple(cell, fc.constantFrom("", "nobody.example", "n/a", "two words", "…"), cell)
+      .filter((texts) => texts.some((text) => text.trim() !== ""));
     const u = someone();
     await fc.assert(
       fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), async (lines) => {

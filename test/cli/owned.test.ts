@@ -122,8 +122,19 @@ describe("headcount owned", () => {
     await me.ends(
       2,
       ["owned", "import", "old.csv", "bad.csv"],
-      "bad.csv: record 1 has neither id nor network_url",
+      "bad.csv names nobody: none of its columns has an id or the address of a profile: name",
     );
+    // As a CRM writes them: other headings, and contacts without a profile.
+    writeFileSync(
+      me.file("crm.csv"),
+      "Record ID,First Name,LinkedIn URL\n7,Cy,https://www.linkedin.com/in/cy/\n8,Di,\n9,Ed,none\n",
+    );
+    const taken = await me.run(["owned", "import", "crm.csv"]);
+    expect(taken.stderr).toContain("warning: 2 rows of crm.csv without an id or the address of");
+    expect(taken.stderr).toContain("line 3, 4");
+    expect(taken.stderr).toContain("Took in 1 row: 1 person not owned before");
+    await me.ran(["owned", "show", "linkedin.com/in/cy"]);
+    await me.ends(2, ["refresh", "crm.csv", "--department", "Sales"], "2 rows name nobody");
   });
 
   test("what was bought stays owned when its run is removed, and after a rebuild", async () => {

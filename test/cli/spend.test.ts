@@ -163,11 +163,34 @@ describe("spend", () => {
       key_mode: "live",
       groups: [{ connection: "work", service: "https://api.example.com", ...sums }],
       total: sums,
+      sample: 0,
       damaged: [],
     });
     expect((await run(["--mode", "test"])).stdout).toBe(
       "day,profiles,settled,uncertain,pending,foreign,declared,told\n2026-01-15,99,99,0,0,0,0,0\n",
     );
+  });
+
+  test("the sample's credits are no money: in no sum, said, and shown where they are asked for", async () => {
+    const sold = { connection: "sample", base_url: "sample-1", records: page(NOW, "1141", 1141) };
+    const runs = { own: { records: page(NOW, "3", 3) }, sold };
+    const header = "day,profiles,settled,uncertain,pending,foreign,declared,told\n";
+    expect(await run([], { runs })).toEqual({
+      code: 0,
+      stdout: `${header}2026-01-15,3,3,0,0,0,0,0\n`,
+      stderr: "1,141 credits of the sample beside them, which are no money: -c sample\n",
+    });
+    expect(JSON.parse((await run(["--json"], { runs })).stdout)).toMatchObject({
+      total: { settled: 3 },
+      sample: 1141,
+    });
+    for (const asked of [["-c", "sample"], []]) {
+      const env = asked.length > 0 ? {} : { HEADCOUNT_CONNECTION: "sample" };
+      expect(await run(asked, { runs, env })).toMatchObject({
+        stdout: `${header}2026-01-15,1141,1141,0,0,0,0,0\n`,
+        stderr: "",
+      });
+    }
   });
 
   test("a terminal gets a table with a total, without columns that hold nothing", async () => {

@@ -256,6 +256,8 @@ test("a table keeps its rows and columns: a row for each person, and what became
     "no profile address of it is known",
   );
   expect(ran.stderr).toMatch(/6 rows: 3 found,.* not found/);
+  await own.ran(asTyped`runs export last --fields name -o again.csv`);
+  expect(own.read("again.csv")).toBe(own.read("people.csv"));
   // Half of it, and the rest by resume: the table is the same.
   const other = user(service.url, service.key);
   writeFileSync(other.file("crm.csv"), own.read("crm.csv"));

@@ -118,7 +118,7 @@ describe("a bounded key in a purchase", () => {
       { scopes: ["account" as const, "count" as const] },
       ["enrich", "acme.example", "--yes"],
       3,
-      /\(403\): this key may not call enrich; its scopes: account, count; nothing was charged/,
+      /\(403\): this key may not call enrich; its scopes: account, count; nothing was charged[\s\S]*hint: the service knows the key, which may not do this/,
     ],
     [
       "its end",

@@ -1,8 +1,10 @@
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { describe, expect, test } from "vitest";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import { openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
+import { CERTIFICATE, CERTIFICATE_KEY } from "../support/certificate.ts";
 
 /** What a server of today is asked: none of Debian's takes parameters, and chDB has no addresses. */
 async function listening(version = "24.8.1") {
@@ -60,6 +62,18 @@ test.each(["18.16.1", "20.12.8.5"])(
     close();
   },
 );
+
+test("servers whose certificate is not trusted are not tried again", async () => {
+  const server = createTlsServer({ key: CERTIFICATE_KEY, cert: CERTIFICATE });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as { port: number };
+  const opened = openClickHouse(`clickhouse://127.0.0.1:${port}/people?tls=true`);
+  await expect(opened).rejects.toMatchObject({
+    name: "DatasetRefusedError",
+    message: expect.stringContaining("self-signed certificate"),
+  });
+  server.close();
+});
 
 describe("addresses and values", () => {
   test.each([

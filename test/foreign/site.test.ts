@@ -36,6 +36,9 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ["GDPR delete a person", "how-to/personal-data"],
   ["only new people", "how-to/new-only"],
   ["how much did I spend", "reference/runs"],
+  ["spend this month", "reference/runs"],
+  ["change the API key", "how-to/server"],
+  ["undo a purchase", "explanation/caps"],
   // In whole questions the words of the question are the most.
   ["how do I update headcount to a new version", "how-to/install"],
   ["install on a machine without node", "how-to/install"],
@@ -52,6 +55,8 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ["self-signed certificate", "how-to/proxy"],
   ["pagerduty", "how-to/notify"],
   ["agent budget", "how-to/agents"],
+  ["change the API key", "how-to/server"],
+  ["spend this month", "reference/runs"],
   // Enter opens what the last of them finds.
   ["install", "how-to/install"],
 ];

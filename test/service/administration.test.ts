@@ -1,19 +1,25 @@
 import {
+  closeSync,
   copyFileSync,
   createWriteStream,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  writeSync,
 } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { TLSSocket } from "node:tls";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { openStore } from "../../src/service/admin/data-folder.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
+import { CERTIFICATE, CERTIFICATE_KEY } from "../support/certificate.ts";
 import { tempDir, testContext } from "../support/client.ts";
 import { folder, foundedFolder, headcount } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
@@ -289,6 +295,43 @@ describe("--store", () => {
     expect(code, err).toBe(8);
     expect(err).toMatch(/nowhere\.invalid.*(check|address)/s);
     expect(err).not.toMatch(/SECRET|path exists/);
+  });
+
+  test("a database whose certificate is not trusted: exit 2, as no other try mends it", async () => {
+    const server = createServer((socket) =>
+      socket.once("data", () => {
+        socket.write("S");
+        const proof = { isServer: true, key: CERTIFICATE_KEY, cert: CERTIFICATE };
+        new TLSSocket(socket, proof).on("error", () => undefined);
+      }),
+    );
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const { port } = server.address() as AddressInfo;
+    const place = `postgres://u@127.0.0.1:${port}/db?sslmode=verify-full`;
+    const data = tempDir();
+    const { code, err } = await headcount("service", "credits", "--data", data, "--store", place);
+    server.close();
+    expect(err).toMatch(/self-signed certificate/);
+    expect(code, err).toBe(2);
+  });
+
+  test.each([
+    ["its first page", 100],
+    ["its name", 0],
+  ])("a ledger of which %s is damaged: exit 1, and a backup is what to restore", async (_, at) => {
+    const data = await foundedFolder();
+    const file = openSync(join(data, "ledger.db"), "r+");
+    writeSync(file, "garbage", at);
+    closeSync(file);
+    for (const argv of [
+      ["service", "credits"],
+      ["serve", "--port", "0"],
+    ]) {
+      const { code, err } = await headcount(...argv, "--data", data, "--json");
+      const { error } = JSON.parse(err.trim().split("\n").at(-1) ?? "");
+      expect([code, error.code], err).toEqual([1, "ledger_damaged"]);
+      expect(error.hint).toContain("headcount service restore BACKUP");
+    }
   });
 });
 

@@ -45,6 +45,12 @@ describe("service keys", () => {
     expect([unknown.code, unknown.err]).toEqual([6, expect.stringContaining("has no key k_none")]);
     // Copied, the hint means the same folder.
     expect(unknown.err).toContain(`headcount service keys list --data ${data}`);
+    await headcount("service", "accounts", "create", "acme", "--data", data);
+    const other = ["service", "keys", "set", id, "--name", "x", "--account", "acme"];
+    const theirs = await headcount(...other, "--data", data);
+    expect(theirs.err).toContain("hint: it is a key of another account: add --account default");
+    const plan = await headcount("service", "plan", "--account", "acme", "--data", data);
+    expect(plan.out).toMatch(/^account\tacme\nplan\t/);
     const [header, ...lines] = (await headcount("service", "keys", "list", "--data", data)).out
       .trim()
       .split("\n");
@@ -236,7 +242,7 @@ describe("service verify", () => {
       ["service", "credits", "show"],
     ]) {
       const { code, err, out } = await headcount(...command, "--data", data);
-      expect([code, out]).toEqual([8, ""]);
+      expect([code, out]).toEqual([1, ""]);
       expect(err).toContain("error: ");
     }
   });

@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { mapError } from "../../src/app/failures.ts";
 import { DEFAULT_DIALECT, type Dialect } from "../../src/engine/client/dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage } from "../../src/engine/client/envelope.ts";
 import { LostReplyError, ServiceError } from "../../src/engine/client/errors.ts";
@@ -633,6 +634,9 @@ describe("no whole answer", () => {
     expect(error).toMatchObject({ wasSent: false, code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
     expect(error.message).toContain("NODE_EXTRA_CA_CERTS");
     expect(isTransient(error)).toBe(false);
+    // Whoever tries again on exit 8 would do so for ever.
+    const site = { connectionName: "own", baseUrl: "https://127.0.0.1" };
+    expect(mapError(error, site)).toMatchObject({ exitCode: 2, code: "untrusted" });
     expect(requests).toBe(0);
   });
 

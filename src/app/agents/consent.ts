@@ -169,7 +169,7 @@ async function answerTo(form: ElicitRequestFormParams, asking: ConsentAsking): P
  * Requests of an unfinished run are in it already.
  */
 async function requireRoom(
-  { command, continues, isTest, quote }: HeldQuote,
+  { continues, isTest, quote }: HeldQuote,
   world: AgentWorld,
 ): Promise<void> {
   const use = await useOf(world, isTest);
@@ -186,7 +186,7 @@ async function requireRoom(
   throw refusal(
     `it costs ${cost}, and the budget "${name}" has ${rest} left (${per}): ` +
       `${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
-    `a person may buy it: ${command}`,
+    "",
     "over_budget",
   );
 }

@@ -182,7 +182,7 @@ export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
     continues: ({ run }: { readonly run: string }) => run === offer.continues,
     refusal: {
       period: `the budget "${name}" (${per})`,
-      hint: `a person may buy it: ${offer.command}`,
+      hint: "",
     },
   };
 

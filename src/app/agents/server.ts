@@ -173,8 +173,9 @@ const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswe
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
 const refused = (error: CliError): CallToolResult => {
-  const { hint: advice, next, resumable } = withinBounds(error);
-  const { message, details, exitCode, hint } = error.with({ hint: advice }).inWordsOf(IN_TOOLS);
+  // What goes on above what was allowed is told to a person alone: `withinBounds` hints at it.
+  const { next, resumable } = withinBounds(error);
+  const { message, details, exitCode, hint } = error.inWordsOf(IN_TOOLS);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);
   if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${next}`);

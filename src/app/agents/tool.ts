@@ -59,7 +59,11 @@ export const IN_TOOLS: DoorWords = {
     return tool === undefined ? command : `the tool ${tool}`;
   },
   theirs: (text) => `"${inert(text)}" (${THIRD_PARTY})`,
-  hints: { uncounted: "the tool quote needs no count where profiles are given" },
+  hints: {
+    uncounted: "the tool quote needs no count where profiles are given",
+    over_budget: "whoever gave the budget may buy it, or give another",
+    key_refused: "whoever started this server gives it another key",
+  },
 };
 
 export const budgetText = ({ budget }: AgentWorld): string =>

@@ -1,4 +1,5 @@
-import type { AskedView, Rendering, Written } from "../../engine/output/formats.ts";
+import type { AskedView, Output, Rendering, Written } from "../../engine/output/formats.ts";
+import type { JoinView } from "../../engine/output/join.ts";
 import type { StreamOptions } from "../../engine/output/output.ts";
 import { exists, placeOf } from "../../engine/output/paths.ts";
 import { checkSink, openSink } from "../../engine/output/sinks/sink.ts";
@@ -19,7 +20,11 @@ export interface PagesOutput extends Omit<StreamOptions, "interrupted"> {
   /** Absolute path; undefined: `stream`. */
   readonly output: string | undefined;
   readonly name: string;
+  /** Puts something beside the rows on their way to what `open` gives. */
+  readonly joined?: ((view: JoinWay) => Output) | undefined;
 }
+
+type JoinWay = Pick<JoinView, "open" | "rendering">;
 
 export const REPLACING: Guard = { overwrite: true, allowEmpty: true };
 
@@ -30,7 +35,7 @@ export const REPLACING: Guard = { overwrite: true, allowEmpty: true };
  */
 export async function writePages(
   pages: Pages,
-  { output: target, stream, rendering, guard, name }: PagesOutput,
+  { output: target, stream, rendering, guard, name, joined }: PagesOutput,
   context: Context,
 ): Promise<{
   readonly rows: number;
@@ -51,14 +56,10 @@ export async function writePages(
   const { kind, format, fields } = rendering;
   await checkSink({ ...guard, format, fields, output: path }, kind, disk);
 
-  const output = await openSink({
-    output: path,
-    stream,
-    rendering,
-    guard,
-    interrupted,
-    place: { name: `${name}-${pid}`, by: name, disk, register: registerOf(context, disk) },
-  });
+  const place = { name: `${name}-${pid}`, by: name, disk, register: registerOf(context, disk) };
+  const open = (view: Rendering): Promise<Output> =>
+    openSink({ output: path, stream, rendering: view, guard, interrupted, place });
+  const output = joined?.({ rendering, open }) ?? (await open(rendering));
 
   let rows = 0;
   try {

@@ -9,7 +9,7 @@ import { option, say, usageError } from "../../shared/errors.ts";
 import { readTableFile } from "../../shared/input.ts";
 import { stringifyExact } from "../../shared/rows/values.ts";
 import type { Session } from "../session.ts";
-import { MAX_BYTES, recordsIn } from "./people-file.ts";
+import { allRecordsIn, MAX_BYTES } from "./people-file.ts";
 
 /**
  * Of everybody in a segment, for nothing.
@@ -41,7 +41,7 @@ export async function idsOf(
  * @throws CliError exit 2 where somebody in it has no id
  */
 export async function namedIn(file: string, context: Context): Promise<Target> {
-  const records = recordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
+  const records = allRecordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
   const ids = records.map(({ id = null }) =>
     (typeof id === "string" || id === null ? (id ?? "") : stringifyExact(id)).trim(),
   );

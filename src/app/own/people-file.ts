@@ -1,35 +1,65 @@
+// Tested by test/cli/owned.test.ts.
 import { NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
+import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
-import { whole } from "../../shared/contract/text.ts";
+import { counted, echo, someOf, unguarded, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
 import { asideOf } from "../../shared/tables/dialect.ts";
-import { squeezed } from "../../shared/tables/headings.ts";
-import { type InputTable, unguarded } from "../../shared/tables/table.ts";
+import { columnsFor, personKind, squeezed } from "../../shared/tables/headings.ts";
+import type { InputTable } from "../../shared/tables/table.ts";
 
 export const MAX_BYTES = 1 << 29;
 
-/** The rows of a table as records. @throws CliError exit 2 that names the line */
-export function recordsIn({ columns, rows }: InputTable, file: string): JsonRecord[] {
+/**
+ * The rows of a table as records; `silent`: the lines of those that name nobody.
+ * @throws CliError exit 2 where none names anybody
+ */
+export function recordsIn(table: InputTable, file: string) {
+  const { columns, headings, rows } = table;
   const names = columns.map(fieldCalled);
+  const addresses = columnsFor(table, "person").filter(
+    (place) => personKind(headings[place] ?? "") === undefined,
+  );
+  const addressIn = (cells: readonly string[]): string | undefined =>
+    addresses
+      .map((place) => unguarded(cells[place] ?? "").trim())
+      .find((cell) => canonicalAddress(cell)?.includes("/"));
+
+  const silent: number[] = [];
   const records = rows.flatMap(({ line, cells, object }): readonly JsonRecord[] => {
-    if (object !== undefined) return [exactly(object.text, `${file}, line ${line}`)];
-    if (asideOf(cells) !== undefined) return [];
-    const fields = names.map((name, place) => [name, fieldOf(name, cells[place] ?? "")]);
-    return [Object.fromEntries(fields)];
+    if (object === undefined && asideOf(cells) !== undefined) return [];
+    const record =
+      object !== undefined
+        ? exactly(object.text, `${file}, line ${line}`)
+        : Object.fromEntries(names.map((name, at) => [name, fieldOf(name, cells[at] ?? "")]));
+    if (record.id != null || record.network_url != null) return [record];
+
+    const address = addressIn(cells);
+    if (address !== undefined) return [{ ...record, network_url: address }];
+    silent.push(line);
+    return [];
   });
+  if (records.length > 0) return { records, silent };
 
-  for (const [index, record] of records.entries()) {
-    if (record.id != null || record.network_url != null) continue;
-    throw usageError(
-      `${file}: record ${index + 1} has neither id nor network_url, ` +
-        "so nobody could tell it from others",
-      "give the file a column with one of these names",
-      "no_identity",
-    );
-  }
+  throw usageError(
+    `${file} names nobody: none of its columns has an id or the address of a profile: ` +
+      columns.map(echo).join(", "),
+    "one of network_url, linkedin_url, profile_url or id is needed",
+    "no_identity",
+  );
+}
 
-  return records;
+/** The same, where each row has to name somebody. @throws CliError exit 2 that names the line */
+export function allRecordsIn(table: InputTable, file: string): readonly JsonRecord[] {
+  const { records, silent } = recordsIn(table, file);
+  if (silent.length === 0) return records;
+  throw usageError(
+    `${file}: ${counted(silent.length, "row")} ${silent.length === 1 ? "names" : "name"} nobody: ` +
+      `line ${someOf(silent.map(String))}`,
+    "take them out of the file, or give them an id or the address of a profile",
+    "no_identity",
+  );
 }
 
 function exactly(text: string, where: string): JsonRecord {

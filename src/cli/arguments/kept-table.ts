@@ -90,10 +90,13 @@ export async function readKeptTable(
 
   await requireApart(input, view, context);
 
-  const note =
-    `notice: ${counted(leftOut, "row")} with a company on the ` +
-    "suppression list: neither asked for nor paid";
-  return { companies, keep, view, notice: leftOut > 0 ? note : undefined };
+  const nameless = join.rows.filter(({ match }) => match === "no company").length;
+  const left = [
+    ...(leftOut > 0 ? [`${counted(leftOut, "row")} with a company on the suppression list`] : []),
+    ...(nameless > 0 ? [`${counted(nameless, "row")} without a company`] : []),
+  ];
+  const notice = `notice: ${left.join(", ")}: neither asked for nor paid`;
+  return { companies, keep, view, notice: left.length > 0 ? notice : undefined };
 }
 
 /** @throws CliError exit 2 where something would take the place of the table itself */

@@ -1,22 +1,18 @@
-import type { SharedHost } from "../../app/buy/column.ts";
-import { readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
 import { pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
-import { resumeOf, spokenTarget, type Target } from "../../engine/runs/plan.ts";
-import { isResumable, type RunSummary } from "../../engine/runs/reader.ts";
-import type { RunStore } from "../../engine/runs/run-store.ts";
+import { resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
+import { isResumable, onwardOf, type RunSummary } from "../../engine/runs/reader.ts";
 import type { Context } from "../../shared/context.ts";
-import { companyKey } from "../../shared/contract/naming/read.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
-import { CliError, command, failed, option, say, usageError } from "../../shared/errors.ts";
-import { type InputTable, readTable } from "../../shared/tables/table.ts";
+import { CliError, command, option, say, usageError } from "../../shared/errors.ts";
 import {
   addBuyingOptions,
   type ExportFlags,
   readBuyingOptions,
 } from "../arguments/export-options.ts";
+import { keptJoin } from "../arguments/kept-join.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
@@ -115,49 +111,8 @@ function nothingToResume(runs: readonly RunSummary[], options: ExportFlags): str
     const are = working.length === 1 ? "a run is" : `${working.length} runs are`;
     return `Nothing to resume: ${are} at work in another process: ${someOf(working)}\n`;
   }
-  const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
+  const but = last === undefined ? "" : `; ${onwardOf(last)} goes on with ${which}`;
   return `Nothing to resume: no run is unfinished${but}\n`;
-}
-
-/** The table that was kept with the run: who was left out when it began stays so. */
-async function keptJoin(store: RunStore, id: string, target: Target) {
-  const { keep } =
-    (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
-  if (keep === undefined) return undefined;
-
-  const companies = target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies;
-  const keys = new Set(companies.map(companyKey));
-  const { join } = await readKept(
-    await keptTable(store, id),
-    "the table",
-    { ...keep, agree: agreedBy(keys), learn: async () => new Set(keep.networks) },
-    (company) => !keys.has(companyKey(company)),
-  );
-  return join;
-}
-
-/** Of hosts that rows share, those that were agreed to when the run began. */
-const agreedBy = (keys: ReadonlySet<string>) => async (hosts: readonly SharedHost[]) =>
-  new Set(
-    hosts.flatMap(({ host }) =>
-      keys.has(companyKey({ by: "domain", value: host })) ? [host] : [],
-    ),
-  );
-
-/**
- * @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then
- */
-async function keptTable(store: RunStore, id: string): Promise<InputTable> {
-  const text = await store.input(id).catch((cause: unknown) => {
-    throw failed.incomplete(
-      `run ${id} has no copy of the table that it was to be put to`,
-      "the same command begins with it again; headcount runs export " +
-        `${id} writes the companies that it holds`,
-      "no_input",
-      cause,
-    );
-  });
-  return readTable("the table", Buffer.from(text));
 }
 
 /** The one unfinished run. @throws CliError exit 2 where there are several */
@@ -173,6 +128,6 @@ function theUnfinished(runs: readonly RunSummary[]): string | undefined {
 
   throw usageError(
     `${open.length} runs are unfinished: ${someOf(each)}`,
-    `name one: ${resumeOf(first.plan)}`,
+    `name one: ${onwardOf(first)}`,
   );
 }

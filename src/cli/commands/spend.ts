@@ -1,8 +1,16 @@
 import { openRuns } from "../../app/keep/store.ts";
+import { SAMPLE } from "../../engine/connections/config.ts";
+import { selectionOf } from "../../engine/connections/resolve.ts";
 import { type DaySpend, NO_SPENDING } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsText,
+  creditsToNumber,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { grouped, spanMs } from "../../shared/contract/text.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
 import {
@@ -44,6 +52,7 @@ export function register(program: Command, context: Context): void {
     )
     .examples(`
   $ headcount spend                                  30 days, a line a day (UTC)
+  $ headcount spend --since 2026-11-01               a month, from its first day on
   $ headcount -c sample spend --by run --since all   of one connection
   $ headcount spend --by connection > spend.csv
   $ headcount spend --by machine                     who of a team spent what
@@ -80,7 +89,15 @@ const noSums = (): Sums => ({ ...NO_SPENDING, rows: 0 });
 async function spend({ options, printer, context }: Desk<SpendOptions>): Promise<void> {
   const since = sinceMs(options.since, context.now());
   const { runs, damaged } = await readSpend(openRuns(context).folder, since);
-  const { groups, total } = fold(runs, options);
+  // Its credits are no money: they are in no sum, but where they are asked for.
+  const isAsked = selectionOf(options, context).connection === SAMPLE;
+  const spentOn = (isSample: boolean) =>
+    fold(
+      runs.filter(({ connection }) => (connection === SAMPLE) === isSample),
+      options,
+    );
+  const { groups, total } = spentOn(isAsked);
+  const sample = isAsked ? ZERO : spentOn(true).total.sums.settled;
 
   for (const id of damaged) {
     printer.say(
@@ -99,9 +116,12 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
       key_mode: options.mode,
       groups: documentsOf([...keyColumns(keys), ...SUMS], groups),
       total: documentsOf(SUMS, [total])[0],
+      sample: creditsToNumber(sample),
       damaged,
     });
   }
+  if (sample > 0n)
+    printer.note(`${creditsText(sample)} of the sample beside them, which are no money: -c sample`);
 
   const kind = options.mode === "test" ? "simulated credits" : "credits";
   const span =

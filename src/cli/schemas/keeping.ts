@@ -44,6 +44,7 @@ const spend = s.object({
     ),
   ),
   total: s.object(sums),
+  sample: s.said(s.creditsShape, "credits of the built-in sample, which are in no sum"),
   damaged: s.said(s.list(s.text), "runs that count only as far as they can be read"),
 });
 

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
+import { isUntrusted } from "../../shared/errors.ts";
 import { parseClickHouseAddress } from "./address.ts";
-import { DatasetRefusedError, DatasetUnavailableError, isLoss } from "./errors.ts";
+import { codeOf, DatasetRefusedError, DatasetUnavailableError, isLoss } from "./errors.ts";
 import type { Topology } from "./schema.ts";
 import { rowsFrom } from "./statement.ts";
 
@@ -53,8 +54,9 @@ export async function connectClickHouse(
       abort_signal: AbortSignal.timeout(PING_MS),
       select: false,
     });
-    if (!ping.success) throw new DatasetUnavailableError(`${one.url}: ${ping.error.message}`);
-    return one;
+    if (ping.success) return one;
+    const { error } = ping;
+    throw new DatasetUnavailableError(`${one.url}: ${error.message}`, { cause: error });
   });
 
   try {
@@ -79,6 +81,8 @@ export async function connectClickHouse(
       });
     }
     const reasons = error.errors.map((one: Error) => one.message).join("; ");
+    if (error.errors.every((one: Error) => isUntrusted(codeOf(one.cause))))
+      throw new DatasetRefusedError(`no ClickHouse server is trusted: ${reasons}`);
     throw new DatasetUnavailableError(`no ClickHouse server answers: ${reasons}`);
   }
 }

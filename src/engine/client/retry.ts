@@ -1,3 +1,4 @@
+import { isUntrusted } from "../../shared/errors.ts";
 import { LostReplyError, ServiceError, WaitTooLongError } from "./errors.ts";
 import type { Pacer } from "./pacing.ts";
 import type { ReplyMeta, ServiceClient } from "./types.ts";
@@ -40,12 +41,11 @@ const LEAST_PATIENCE_MS = 10_000;
 /** How long a free call is waited for that gets no answer. */
 export const patienceOf = (maxWaitMs: number): number => Math.max(maxWaitMs, LEAST_PATIENCE_MS);
 
-const NEVER =
-  /^ABORTED$|CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
+const NEVER = /^ABORTED$|TLS|SSL|EPROTO|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
 
 /** Whether it is *safe* is another question: a paid call needs its key for that. */
 export function isTransient(error: unknown): error is ServiceError | LostReplyError {
-  if (error instanceof LostReplyError) return !NEVER.test(error.code);
+  if (error instanceof LostReplyError) return !NEVER.test(error.code) && !isUntrusted(error.code);
   if (!(error instanceof ServiceError)) return false;
   const { status, retryAfterMs } = error;
   return (
@@ -60,7 +60,7 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
 const isNotYet = (error: unknown): boolean =>
   error instanceof ServiceError && error.envelope && error.status < 300;
 
-/** The attempts of one call. By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
+/** The attempts of a call: by `Retry-After`, the reset or jitter (250 ms x 2^n, up to 15 s). */
 export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;

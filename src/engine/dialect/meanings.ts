@@ -141,7 +141,7 @@ export const metaOf = (
 });
 
 export const amountAt = (place: string | undefined, told: VendorBody): Credits | undefined =>
-  place === undefined ? undefined : parseCredits(placed(place, told));
+  parseCredits(placed(place, told));
 
 /**
  * What a call costs that brought so many, as the file has it. One that is paid for by itself costs
@@ -152,14 +152,10 @@ export function declaredPrice({ price }: VendorCall, rows: number): Credits {
     per = "call",
     credits: each = "0",
     none = per === "request" ? each : "0",
-    least = "0",
     rows: unit = 1,
   } = price ?? {};
-  const amount = parseCredits(each) ?? ZERO;
   if (rows === 0 && per !== "call") return parseCredits(none) ?? ZERO;
 
   const units = per === "row" ? rows : per === "started" ? Math.ceil(rows / unit) : 1;
-  const sum = priceOf(units, amount);
-  const floor = parseCredits(least) ?? ZERO;
-  return sum < floor ? floor : credits(sum);
+  return credits(priceOf(units, parseCredits(each) ?? ZERO));
 }

@@ -15,7 +15,7 @@ import {
 } from "../../shared/rows/values.ts";
 import { settledUnits, type Unit } from "../runs/journal.ts";
 import type { Prospect, Target } from "../runs/plan.ts";
-import type { Run } from "../runs/run.ts";
+import type { RunReader } from "../runs/reader.ts";
 import { distinctPages, kindOf, shown } from "./distinct.ts";
 import type { Format, Output, Rendering, Written } from "./formats.ts";
 import { type Join, type JoinRow, MATCHES, type Match } from "./kept-rows.ts";
@@ -49,13 +49,13 @@ export interface JoinView {
 
 /** Nothing is written before all answers are there. */
 export class JoinOutput implements Output {
-  readonly #run: Run;
+  readonly #run: RunReader;
   readonly #view: JoinView;
   readonly #tally = new Map<Match, number>();
   #settled: ReadonlyMap<number, Unit> = new Map();
   #inner: Output | undefined;
 
-  constructor(run: Run, view: JoinView) {
+  constructor(run: RunReader, view: JoinView) {
     this.#run = run;
     this.#view = view;
   }

@@ -68,7 +68,7 @@ export class Run extends RunReader {
     return whole;
   }
 
-  readReply(unit: Unit): Buffer {
+  override readReply(unit: Unit): Buffer {
     return this.replyOf(unit, (at, length) => this.#parts.log.read(at, length));
   }
 

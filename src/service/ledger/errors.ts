@@ -24,6 +24,11 @@ export class OlderLedgerError extends StoreUnavailableError {
   override readonly name = "OlderLedgerError";
 }
 
+/** The file is not as SQLite wrote it, or parts of it are gone: a backup has to be restored. */
+export class LedgerDamagedError extends StoreUnavailableError {
+  override readonly name = "LedgerDamagedError";
+}
+
 /** The database turned its owner away: another password or name is needed, not another try. */
 export class StoreRefusedError extends Error {
   override readonly name = "StoreRefusedError";
@@ -92,6 +97,7 @@ export class LedgerInvariantError extends Error {
 export const SQLITE_BUSY = 5;
 export const SQLITE_CORRUPT = 11;
 export const SQLITE_CONSTRAINT = 19;
+const SQLITE_NOTADB = 26;
 
 /** SQLite's primary result code of an error. The driver leaves it out of some of its errors. */
 export function resultCode(error: unknown): number | undefined {
@@ -114,7 +120,7 @@ export function resultCode(error: unknown): number | undefined {
 export function translateError(error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined || code === SQLITE_CONSTRAINT) return error;
-  return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, {
-    cause: error,
-  });
+  const Kind =
+    code === SQLITE_CORRUPT || code === SQLITE_NOTADB ? LedgerDamagedError : StoreUnavailableError;
+  return new Kind(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
 }

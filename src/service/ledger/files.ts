@@ -13,7 +13,7 @@ import { dirname } from "node:path";
 import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { replaceFile, syncFolder } from "../../shared/folder.ts";
-import { resultCode, SQLITE_BUSY, StoreUnavailableError } from "./errors.ts";
+import { LedgerDamagedError, resultCode, SQLITE_BUSY, StoreUnavailableError } from "./errors.ts";
 
 /*
  * A ledger's file is sealed when its last process closes it: a digest
@@ -158,11 +158,11 @@ export function ledgerFiles(path: string, hasLog: boolean) {
  * Before a ledger is opened to write: SQLite would make a missing index anew, beside a process at
  * work on the removed one: two writers that do not see each other damage the file.
  * @throws StoreUnavailableError where another process has it
- * open without its files, or only its log or seal is there
+ * open without its files; LedgerDamagedError where only its log or seal is there
  */
 export async function assertFilesBeside(path: string, patienceMs: number): Promise<void> {
   const damage = lostLedger(path);
-  if (damage !== undefined) throw new StoreUnavailableError(damage);
+  if (damage !== undefined) throw new LedgerDamagedError(damage);
   if (!existsSync(path)) return;
 
   const missing = (): string | undefined =>

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as setPause } from "node:timers";
 import type { Pool, PoolClient, QueryResult } from "pg";
+import { isUntrusted } from "../../shared/errors.ts";
 import type { Durability, PreparedStatement, Row, StatementResult } from "./database.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import { assertSchema } from "./schema.ts";
@@ -25,18 +26,22 @@ export const isTransientFailure = (error: unknown): boolean => {
   return CONNECTION.test(`${code ?? ""} ${message}`);
 };
 
-/** Of a first connection: the user, the password or the database is wrong, or was not given. */
+/**
+ * Of a first connection: the user, the password or the database is wrong, or was not given, or the
+ * server's certificate is not trusted.
+ */
 export function isTurnedAway(error: unknown): boolean {
   const { code, severity } = error as PostgresFailure;
   if (severity !== undefined) return code !== undefined && /^(28|3D)/.test(code);
-  return code === undefined && !isTransientFailure(error);
+  return code === undefined ? !isTransientFailure(error) : isUntrusted(code);
 }
 
 /** What a caller of the store can act upon; other errors pass as they are. */
 export function unavailable(error: unknown): unknown {
   const { code, hostname, severity } = error as PostgresFailure;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    const where = `there is no host ${hostname ?? "of that name"}; check the address of the database`;
+    const host = hostname ?? "of that name";
+    const where = `there is no host ${host}; check the address of the database`;
     return new StoreUnavailableError(`the ledger's database cannot be reached: ${where}`, {
       cause: error,
     });
@@ -257,7 +262,8 @@ function numbered(statement: PreparedStatement): {
   const { rows, sql, types } = statement;
   const names = types.map((type) => (type === "id" || type === "utf8" ? "text" : type));
   const tuples = rows.map((_, row) => {
-    return `(${names.map((name, column) => `$${row * names.length + column + 1}::${name}`).join(", ")})`;
+    const first = row * names.length + 1;
+    return `(${names.map((name, column) => `$${first + column}::${name}`).join(", ")})`;
   });
   return { text: sql.replace("%", tuples.join(", ")), values: rows.flat() };
 }

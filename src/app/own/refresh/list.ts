@@ -29,7 +29,7 @@ import {
 import { checkedFilters } from "../../../shared/filters.ts";
 import { readTableFile } from "../../../shared/input.ts";
 import type { Sight } from "../look.ts";
-import { MAX_BYTES, recordsIn } from "../people-file.ts";
+import { allRecordsIn, MAX_BYTES } from "../people-file.ts";
 import type { RefreshPlan, Work } from "./work.ts";
 
 export interface Followed extends CheckedFilters {
@@ -281,7 +281,7 @@ async function peopleIn(
   { order: { word = path }, latest, context }: Work,
 ): Promise<string[]> {
   const { database } = latest.library;
-  const records = recordsIn(await readTableFile(context, path, "people", MAX_BYTES), word);
+  const records = allRecordsIn(await readTableFile(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
   const byIdentity = new Set(identitiesIn(database, identities));
   const addresses = records.map(({ network_url: url }) =>

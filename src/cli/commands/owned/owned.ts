@@ -17,9 +17,9 @@ import {
   creditsToNumber,
   formatCreditsGrouped,
 } from "../../../shared/contract/money.ts";
-import { counted, echo, grouped } from "../../../shared/contract/text.ts";
+import { counted, echo, grouped, someOf } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
-import { readTableFile } from "../../../shared/input.ts";
+import { inputName, readTableFile } from "../../../shared/input.ts";
 import { timeText } from "../../../shared/numbers.ts";
 import { type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
@@ -117,7 +117,7 @@ export function registerImport(owned: Command, context: Context): void {
   addShelfOption(owned.command("import <file...>"))
     .description(
       "Take in people that you own already: earlier exports as NDJSON, JSON or CSV " +
-        "with a column `id` or `network_url`. From then on they count as owned, " +
+        "with an id or the address of a profile. From then on they count as owned, " +
         "at no price, and as true when the file was last written.",
     )
     .examples(`
@@ -132,7 +132,13 @@ export function registerImport(owned: Command, context: Context): void {
         // file that is refused leaves the library as it was.
         const sources: Source[] = [];
         for (const file of files) {
-          const records = recordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
+          const table = await readTableFile(context, file, "people", MAX_BYTES);
+          const { records, silent } = recordsIn(table, inputName(file));
+          if (silent.length > 0)
+            context.stderr.write(
+              `warning: ${counted(silent.length, "row")} of ${inputName(file)} without an id or the ` +
+                `address of a profile: line ${someOf(silent.map(String))}\n`,
+            );
           const written =
             file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
           sources.push({ name: basename(file), at: Math.floor(written), records });

@@ -1,10 +1,17 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
+import { JOINED, JoinOutput, type JoinView } from "../../../engine/output/join.ts";
+import type { Join } from "../../../engine/output/kept-rows.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
-import { resumeOf } from "../../../engine/runs/plan.ts";
-import { goesOn, isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
+import {
+  isResumable,
+  onwardOf,
+  type RunReader,
+  type RunSummary,
+} from "../../../engine/runs/reader.ts";
+import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -18,6 +25,7 @@ import {
   say,
 } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import type { RecordKind } from "../../../shared/rows/values.ts";
 import {
   addGuardOptions,
   addViewOptions,
@@ -25,9 +33,10 @@ import {
   readView,
   type ViewFlags,
 } from "../../arguments/export-options.ts";
+import { keptJoin } from "../../arguments/kept-join.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
-import { atDesk, type Desk } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 
 type ExportRunOptions = ViewFlags &
   GuardFlags & { readonly requireComplete?: boolean; readonly force?: boolean };
@@ -72,23 +81,26 @@ async function exportRun(
   const open = run.state.done === undefined ? await store.find(id) : undefined;
   if (open !== undefined && options.requireComplete === true) throw notFinished(open);
 
-  const kind = kindOf(run);
   const broken = run.state.unread > 0 ? await unreadRows(run) : undefined;
   if (broken !== undefined && options.requireComplete === true) throw broken;
   const pages = (): AsyncIterable<Page> => distinctPages(run);
-  const writing = await writingOf(pages, kind, view, options, printer);
-  const written = writePages(pages, { ...writing, name: `${id}-export` }, context);
-  const { rows, file, notices } = await written.catch(orSalvage(id));
+  const writing = await writingOf(pages, kindOf(run), view, options, printer);
+  const join = JOINED.includes(view.format) ? await tableOf(run, store, printer) : undefined;
+  const { file, notices, ...came } = await writePages(
+    pages,
+    { ...writing, joined: join && joinedTo(join, run), name: `${id}-export` },
+    context,
+  ).catch(orSalvage(id));
+  const rows = join?.rows.length ?? came.rows;
 
   for (const what of [...(run.damages ?? []), ...(broken ? [broken.message] : [])])
     printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
-  if (open !== undefined) {
-    const has = open.status === "stale" ? "all that it has" : "what it has so far";
-    printer.say([`run ${run.id} is ${open.status}: this is ${has}`, ...rest(open)].join("; "));
-  }
+  if (open !== undefined) printer.say(openText(open));
 
-  if (file !== undefined && printer.json) {
+  if (file === undefined) return;
+
+  if (printer.json) {
     printer.document<"runs export">({
       run: run.id,
       finished: open === undefined,
@@ -99,10 +111,40 @@ async function exportRun(
     });
   }
 
-  const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
-  if (file !== undefined)
-    printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
+  const what = counted(rows, ...COUNTED[join === undefined ? kindOf(run) : "row"]);
+  printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
 }
+
+/** That it is not finished, and what goes on. */
+function openText(run: RunSummary): string {
+  const has = run.status === "stale" ? "all that it has" : "what it has so far";
+  return [`run ${run.id} is ${run.status}: this is ${has}`, ...rest(run)].join("; ");
+}
+
+const COUNTED: Readonly<Record<RecordKind | "row", readonly [one: string, more: string]>> = {
+  person: ["profile", "profiles"],
+  company: ["company", "companies"],
+  row: ["row", "rows"],
+};
+
+/**
+ * The caller's own table, which the rows go beside. What is damaged cannot be put to a row, and a
+ * table does not travel to other machines: then the rows are written by themselves.
+ */
+async function tableOf(
+  run: RunReader,
+  store: RunStore,
+  printer: Printer,
+): Promise<Join | undefined> {
+  if (run.damages !== undefined) return undefined;
+  return await keptJoin(store, run.id, run.plan.target).catch((error: Error) => {
+    printer.say(`warning: ${error.message}: these are the rows alone`);
+    return undefined;
+  });
+}
+
+const joinedTo = (join: Join, run: RunReader) => (way: Pick<JoinView, "open" | "rendering">) =>
+  new JoinOutput(run, { ...way, join });
 
 /** What is wrong with a page or a line says nothing of the others. */
 const orSalvage =
@@ -116,7 +158,7 @@ const orSalvage =
 /** Why no more came, and what goes on. */
 const rest = (run: RunSummary): Sentence[] => {
   const anew = run.status === "stale" ? beginsAnew(run.plan) : [];
-  return [run.problem ?? [], isResumable(run) ? goesOn(run) : anew].flat();
+  return [run.problem ?? [], isResumable(run) ? say`${onwardOf(run)} goes on` : anew].flat();
 };
 
 const notFinished = (run: RunSummary): CliError =>
@@ -125,4 +167,4 @@ const notFinished = (run: RunSummary): CliError =>
       `run ${run.id} is not finished: it has ${counted(run.rows, "row")}`,
       clauses(...rest(run)),
     )
-    .with({ next: isResumable(run) ? resumeOf(run.plan) : undefined });
+    .with({ next: isResumable(run) ? onwardOf(run) : undefined });

@@ -275,6 +275,7 @@ function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Prin
   } else {
     const calls = printer.terminal ? grouped : String;
     printer.lines([
+      ["account", account],
       ["plan", harmless(plan.name)],
       ["calls a minute", calls(plan.perMinute)],
       ["calls a day", calls(plan.perDay)],

@@ -3,7 +3,7 @@ import type { KeyChanges, KeyDetail, Scope, Store } from "../../../service/ledge
 import { type Context, written } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { echo, present, spanMs, whenGiven } from "../../../shared/contract/text.ts";
-import { failed, systemFailure, usageError } from "../../../shared/errors.ts";
+import { failed, shellWord, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import { creditAmount, wordsGiven } from "../../arguments/settings.ts";
 import type { Command } from "../../options.ts";
@@ -147,8 +147,10 @@ async function rotate(
       printer,
       context,
     );
-    const follows = `Key ${key.id} (${old.mode}) follows ${old.id}, which works until ${iso(ends)}.`;
-    if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
+    if (printer.json) return;
+
+    const follows = `Key ${key.id} (${old.mode}) follows ${old.id}`;
+    printer.note(`${follows}, which works until ${iso(ends)}. It is shown this once: keep it now.`);
   };
 
   await rotateKey(store, old, { now: context.now, overlapMs }, tell).catch((error: Error) => {
@@ -221,7 +223,9 @@ async function requireKey(store: Store, word: string, options: AccountOptions): 
   throw failed.not_found(
     `account "${echo(account)}" has ${ids === "" ? "no key" : `several keys (${ids}) called`} ` +
       echo(word),
-    `headcount service keys list${forAccount(options)}${placeFlags(options)}`,
+    key === undefined
+      ? `headcount service keys list${forAccount(options)}${placeFlags(options)}`
+      : `it is a key of another account: add --account ${shellWord(key.accountId)}`,
     "unknown_key",
   );
 }
