@@ -86,8 +86,10 @@ const KEY = row(
     if (status === 403 && envelope)
       return say`the service knows the key, which may not do this: its operator gives scopes, and
         ${command("account")} shows them`;
-    const bearer = `Authorization: Bearer${envelope ? "" : "; a proxy or firewall in between may have refused it"}`;
-    const sent = vendor === undefined ? bearer : `the file of ${vendor} says`;
+
+    const between = envelope ? "" : "; a proxy or firewall in between may have refused it";
+    const sent =
+      vendor === undefined ? `Authorization: Bearer${between}` : `the file of ${vendor} says`;
     return key?.source === "environment"
       ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount " +
           `login stores; it was sent as ${sent}`
@@ -216,14 +218,16 @@ function wayThere({ code, proxy, wasSent }: LostReplyError, site: CallSite): Sen
 }
 
 function lostReply(error: LostReplyError, site: CallSite): CliError {
-  const call = `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}`;
+  const [why, code] = error.wasSent
+    ? (["no whole answer came", "lost_reply"] as const)
+    : (["the request was not sent", "unreachable"] as const);
+  const call = `${why}: ${error.message}`;
   if (!error.wasSent && isUntrusted(error.code)) {
     const hint = "the key is not sent to a host that cannot prove who it is";
     return usageError(`${call}${FREE}`, hint, "untrusted", error).with({ call });
   }
 
   const hint = wayThere(error, site);
-  const code = error.wasSent ? "lost_reply" : "unreachable";
   return failed.network(`${call}${FREE}`, hint, code, error).with({ call });
 }
 

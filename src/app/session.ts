@@ -9,6 +9,7 @@ import {
   type Connection,
   findConnection,
   readConfig,
+  serviceIdOf,
   updateConnection,
 } from "../engine/connections/config.ts";
 import { findFolder, sampleId } from "../engine/connections/paths.ts";
@@ -122,7 +123,7 @@ async function openTarget(
     );
   }
 
-  return { ...target, serviceId: target.baseUrl };
+  return { ...target, serviceId: serviceIdOf(target) };
 }
 
 /** Shorter waits are over before they are read. */
@@ -251,7 +252,8 @@ export async function vendorClient(
   ]);
   const own = await ownFile(copy, context);
   const { now, sleep } = context;
-  const pacer = new Pacer({ ...options, stateDir: findFolder("state", context) });
+  const baseUrl = serviceIdOf({ ...options, vendor: copy });
+  const pacer = new Pacer({ ...options, baseUrl, stateDir: findFolder("state", context) });
 
   const client = new DialectClient(own.file, options, {
     copy,
@@ -259,7 +261,8 @@ export async function vendorClient(
     pace: pace ?? { now, sleep, pacer, maxWaitMs: USUAL_WAIT_MS },
     heeded: heededBy(heeded, copy, context.now()),
     onSeen: (seen) => onSeen?.((name) => keepHeeded(seen, { name, file: copy }, context)),
-    onCharged: (amount) => onSeen?.((name) => keepCharged(amount, { ...options, name }, context)),
+    onCharged: (amount) =>
+      onSeen?.((name) => keepCharged(amount, { ...options, name, copy }, context)),
   });
   return { ...own, client };
 }

@@ -6,9 +6,11 @@ import { dirname, join } from "node:path";
 import type { Seen } from "../engine/client/dialect.ts";
 import type { ClientOptions } from "../engine/client/http-client.ts";
 import {
+  COPY_DIGITS,
   findConnection,
   type Heeded,
   readConfig,
+  serviceIdOf,
   updateConnection,
 } from "../engine/connections/config.ts";
 import { configDir, stateDir } from "../engine/connections/paths.ts";
@@ -53,14 +55,6 @@ export const shippedVendor = (name: string): Promise<Vendor> =>
 const ownPath = (name: string, context: Context): string =>
   join(configDir(context), "dialects", `${name}.json`);
 
-/** Of the digest, in the name of a copy. */
-const DIGITS = 12;
-const copyOf = ({ name }: DialectFile): string => `${name.slice(0, 48)}-`;
-
-/** Whether a copy is of a file of that name, whatever else it says. */
-export const isCopyOf = (file: DialectFile, copy: string): boolean =>
-  copy.slice(0, -DIGITS) === copyOf(file);
-
 /**
  * The copy that a connection speaks by: what is edited elsewhere changes nothing of it.
  * @returns its name, which is another one where its text is
@@ -69,7 +63,7 @@ export async function keepVendor(
   { digest, file, text }: Vendor,
   context: Context,
 ): Promise<string> {
-  const name = `${copyOf(file)}${digest.slice(0, DIGITS)}`;
+  const name = `${file.name.slice(0, 48)}-${digest.slice(0, COPY_DIGITS)}`;
   const path = ownPath(name, context);
   makeFolder(dirname(path));
   await new Disk().replaceFile(path, text, "dialect");
@@ -113,10 +107,16 @@ export async function keepHeeded(
   });
 }
 
+interface Named {
+  readonly name: string;
+  /** Of the vendor's file. */
+  readonly copy: string;
+}
+
 /** Books what a call took that by the file is free: it is of no run, and `spend` tells it. */
 export function keepCharged(
   amount: Credits,
-  { name, baseUrl, apiKey }: Pick<ClientOptions, "apiKey" | "baseUrl"> & { readonly name: string },
+  { name, copy, baseUrl, apiKey }: Pick<ClientOptions, "apiKey" | "baseUrl"> & Named,
   context: Context,
 ): Promise<void> {
   const at = context.now();
@@ -124,7 +124,7 @@ export function keepCharged(
   return putSpend(new Disk(), join(stateDir(context), "runs"), {
     run: `call-${randomUUID()}`,
     connection: name,
-    base_url: baseUrl,
+    base_url: serviceIdOf({ baseUrl, vendor: copy }),
     account_id: null,
     key_mode: keyModeOf(apiKey) ?? null,
     command: "search",

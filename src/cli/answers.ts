@@ -1,6 +1,7 @@
 // Tested by test/unit/answers.test.ts.
 import { readFile } from "node:fs/promises";
-import { nearest } from "../shared/contract/suggest.ts";
+import { didYouMean } from "../shared/contract/suggest.ts";
+import { echo } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 import { packageRoot } from "../shared/paths.ts";
 import { broken } from "./help.ts";
@@ -60,14 +61,14 @@ export async function lookUp(phrase: string): Promise<string> {
       .join("\n");
   }
 
-  const names = entries.toReversed().map(([title]) => title.replace(/^headcount /, ""));
-  const others = entries.flatMap(([title, , , asked]) => wordsOf(`${title} ${asked}`));
-  const isLike = (name: string): boolean =>
-    name.length > 3 && name.split(" ").length === phrase.split(" ").length;
-  const near = nearest(phrase, [...names, ...others].filter(isLike));
-  const hint =
-    near === undefined
-      ? "headcount --help lists the commands"
-      : `did you mean headcount help ${near}?`;
-  throw usageError(`no command, page or error code says "${phrase}"`, hint);
+  const known = entries
+    .toReversed()
+    .flatMap(([title, , , asked]) => [
+      title.replace(/^headcount /, ""),
+      ...wordsOf(`${title} ${asked}`),
+    ])
+    .filter((name) => name.length > 3 && name.split(" ").length === phrase.split(" ").length);
+  const near = didYouMean(phrase, known, (name) => `headcount help ${name}`);
+  const hint = near ?? "headcount --help lists the commands";
+  throw usageError(`no command, page or error code says "${echo(phrase)}"`, hint);
 }

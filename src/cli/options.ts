@@ -16,6 +16,21 @@ export class Command extends Commander {
     return new Command(name);
   }
 
+  /** Of an option that takes one value, the last of two would win in silence. */
+  override addOption(option: Option): this {
+    let first: string | null;
+    this.on(`option:${option.name()}`, (value: string | null) => {
+      const name = option.attributeName();
+      const isAgain = this.getOptionValueSource(name) === "cli";
+      if (isAgain && value !== first && !Array.isArray(this.getOptionValue(name))) {
+        const both = `"${echo(first)}" and "${echo(value)}"`;
+        throw usageError(`${option.long} takes one value, and is given ${both}`, "give it once");
+      }
+      first = value;
+    });
+    return super.addOption(option);
+  }
+
   /**
    * For the help: a line each, begun with two spaces
    * and `$`; paragraphs after an empty line are notes.
@@ -49,8 +64,8 @@ export class Command extends Commander {
     values: OfferedValues,
     parse?: (text: string, before: T) => T,
   ): this {
-    const option = new Option(flags, description);
-    return this.addOption(offering(parse === undefined ? option : option.argParser(parse), values));
+    const option = offering(new Option(flags, description), values);
+    return this.addOption(Object.assign(option, { parseArg: parse }));
   }
 
   takes(label: string, description: string, values: OfferedValues): this {
@@ -156,9 +171,8 @@ export function sinceMs(text: string, now: number, flag = "--since"): number {
   const span = spanMs(text);
   if (span !== undefined) return now - span;
 
-  const date = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN;
+  const [at = ""] = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
+  const date = Date.parse(at);
   if (!Number.isNaN(date)) return date;
 
   throw usageError(

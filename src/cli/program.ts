@@ -1,5 +1,6 @@
 import type { Command as Called } from "commander";
 import type { Context } from "../shared/context.ts";
+import { echo } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 import { packageVersion } from "../shared/paths.ts";
 import { layered } from "./help.ts";
@@ -102,7 +103,7 @@ function seconds(text: string): number {
   const value = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || value > 86_400 * 7) {
     throw usageError(
-      `--max-wait takes seconds between 0 and 604800, not "${text}"`,
+      `--max-wait takes seconds between 0 and 604800, not "${echo(text)}"`,
       "for example --max-wait 600",
     );
   }

@@ -1,5 +1,6 @@
 import type { Command, CommanderError } from "commander";
 import { nearest } from "../shared/contract/suggest.ts";
+import { withoutSecrets } from "../shared/contract/text.ts";
 import { type CliError, type CodeOf, shellWord, usageError } from "../shared/errors.ts";
 
 export const pathOf = (command: Command): string =>
@@ -22,7 +23,7 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
   if (code === "commander.help")
     return usageError("no command given", `${help} lists the commands`);
 
-  const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
+  const [first = "", ...more] = withoutSecrets(message.replace(/^error: /, "")).split("\n");
   const suggestion = more
     .join(" ")
     .trim()

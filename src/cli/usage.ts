@@ -20,11 +20,7 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
   const path = pathOf(command);
   const [first = ""] = command.args;
 
-  // A key that was pasted in the wrong place is not shown.
-  const word = (command.args[command.registeredArguments.length] ?? "").replace(
-    /(_(?:live|test)_).*/is,
-    "$1…",
-  );
+  const word = command.args[command.registeredArguments.length] ?? "";
 
   // `runs exprot`: read as an argument of the command that `runs` alone stands for.
   const group = command.parent?.parent == null ? undefined : command.parent;

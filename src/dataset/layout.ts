@@ -222,6 +222,9 @@ export interface Building {
   readonly signal?: AbortSignal;
 }
 
+/** Of SQLite: another connection has the lock. */
+const BUSY = 5;
+
 /** Runs `work` as the folder's only builder; waits for another. @throws the reason of `signal` */
 export async function withBuildLock<Result>(
   { datasetDir, sleep, signal }: Building,
@@ -238,7 +241,7 @@ export async function withBuildLock<Result>(
         db.exec("BEGIN EXCLUSIVE");
         break;
       } catch (error) {
-        if (!(error instanceof Error) || !/locked|busy/i.test(error.message)) throw error;
+        if ((error as { readonly errcode?: number }).errcode !== BUSY) throw error;
         await sleep(100);
       }
     }

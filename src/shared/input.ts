@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { resolve } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { Context } from "./context.ts";
-import { grouped } from "./contract/text.ts";
+import { grouped, withoutSecrets } from "./contract/text.ts";
 import { CliError, usageError } from "./errors.ts";
 import type { InputTable } from "./tables/table.ts";
 
@@ -111,4 +111,5 @@ export async function readTableFile(
   return table;
 }
 
-export const inputName = (file: string): string => (file === "-" ? "stdin" : file);
+/** As it is told: an address is no file, and may hold a password. */
+export const inputName = (file: string): string => (file === "-" ? "stdin" : withoutSecrets(file));

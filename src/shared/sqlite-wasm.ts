@@ -22,7 +22,8 @@ import { dirname, join } from "node:path";
 /** The functions of SQLite that are used. Numbers are addresses in the module's memory too. */
 type SqliteCall =
   | `_${"malloc" | "free"}`
-  | `_sqlite3_${"open_v2" | "close" | "exec" | "errmsg" | "changes" | "get_autocommit" | "prepare_v2"}`
+  | `_sqlite3_${"open_v2" | "close" | "exec" | "errmsg" | "changes" | "get_autocommit"}`
+  | "_sqlite3_prepare_v2"
   | `_sqlite3_${"step" | "reset" | "finalize" | "clear_bindings"}`
   | `_sqlite3_bind_${"null" | "double" | "int64" | "text" | "blob"}`
   | `_sqlite3_column_${"count" | "name" | "type" | "int64" | "double" | "text" | "blob" | "bytes"}`;

@@ -119,7 +119,7 @@ describe("values that the service lists", () => {
     expect(none).toMatchObject({
       code: 0,
       stdout: "country,count\n",
-      stderr: 'no country begins with "germny": did you mean "germany"?\n',
+      stderr: 'no country begins with "germny" (did you mean "germany"?)\n',
     });
     expect(await u.json(["filters", "industry", "--top", "2", "--json"])).toMatchObject({
       key: "industry",

@@ -59,7 +59,7 @@ describe("enrich", () => {
           expect(stderr).toContain(`"${name}" is a file`);
           expect(stderr).toContain(`https://${name} is the domain`);
         }
-      for (const name of ["other.zip", "co.uk", "localhost", "crm.local"])
+      for (const name of ["other.zip", "co.uk", "localhost", "crm.local", `${"a.".repeat(200)}zip`])
         await u.ends(2, ["enrich", name, "--max-credits", "1"], /names no company|no such file/);
     });
     expect(spent).toBe(0);

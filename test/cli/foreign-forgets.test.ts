@@ -7,7 +7,8 @@ import { long } from "../support/long.ts";
 
 // A service that honours idempotency keys for a while only, or tells its cursors in a way of its own: its books and ours.
 
-const BUY = asTyped`search --country x -o o.csv --yes --concurrency 1 --per-page 10`;
+const SEARCH = asTyped`search --country x -o o.csv --yes --per-page 10`;
+const BUY = [...SEARCH, "--concurrency", "1"];
 
 interface Spent {
   readonly settled: number;
@@ -71,7 +72,7 @@ test("two replies that are lost at once: each charge is uncertain, and none is t
     delayMs: 60,
     mishap: (call) => (call === 3 || call === 4 ? "drop" : undefined),
   });
-  const ran = await u.run([...BUY, "--concurrency", "4", "--max-credits", "100"]);
+  const ran = await u.run([...SEARCH, "--concurrency", "4", "--max-credits", "100"]);
   const { settled, uncertain, foreign } = await spent(u);
   expect({ code: ran.code, uncertain, foreign, told: settled + uncertain }).toEqual({
     code: 5,

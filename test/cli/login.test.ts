@@ -161,7 +161,7 @@ describe("login", () => {
     const { run } = shell();
     const account = await run(["account", "hc_live_0123456789abcdef"]);
     expect(account.code).toBe(2);
-    expect(account.stderr).toContain('"hc_live_…" is one word too many');
+    expect(account.stderr).toContain('"hc_live_***" is one word too many');
     expect(account.stderr).not.toContain("0123456789abcdef");
   });
 

@@ -149,6 +149,63 @@ test("employees of companies by address say it too, one and several", async () =
   expect(again.stderr).toContain("--new-only buys only the others");
 });
 
+const againIn = async (argv: readonly string[]): Promise<unknown> =>
+  JSON.parse((await u.run([...argv, "--dry-run", "--json"])).stdout).paid_again;
+
+test("people of companies by filters or domain say it too, and the receipt counts them", async () => {
+  const records = readCsv(u.read("own.csv"));
+  const [{ company_domain: domain = "", company_network_url: address = "" } = {}] = records;
+  const slug = address.split("/").at(-1) ?? "";
+  const there = records.filter(({ company_domain: own }) => own === domain).length;
+  const staff = ["employees", slug, "--department", "Sales"];
+  expect(await againIn(staff)).toBe(there);
+  expect(await againIn(["employees", domain, "--per-company", "900"])).toBe(there);
+
+  const receipt = ["--receipt", "receipt.json", "-o", "staff.csv", "--max-credits", "900"];
+  const ran = await u.ran([...staff, ...receipt]);
+  expect(ran.stderr).toMatch(SAID);
+  expect(ran.stderr).toContain("--new-only buys only the others");
+  expect(JSON.parse(u.read("receipt.json"))).toMatchObject({ paid_again: there });
+});
+
+test("several segments, and one less another, say it too", async () => {
+  await u.ran(["segment", "save", "sales", ...SALES.slice(1)]);
+  await u.ran(["segment", "save", "french", "--country", "france"]);
+  await u.ran(["segment", "save", "managers", "--seniority-level", "manager"]);
+  const records = readCsv(u.read("own.csv"));
+  const others = records.filter((row) => row.seniority_level !== "manager").length;
+  expect(others).toBeLessThan(owned);
+  expect(await againIn([...SALES, "--except", "managers"])).toBe(others);
+
+  const both = ["search", "-s", "sales", "-s", "french"];
+  expect(await againIn(both)).toBe(owned);
+  const ran = await u.run([...both, "--max-credits", "2", "--yes"]);
+  expect(ran.stderr).toMatch(SAID);
+  expect(ran.stderr).toContain("--new-only takes one segment after the other");
+});
+
+test("who is suppressed is owned all the same, and not paid for again", async () => {
+  const [{ company_domain: domain = "", company_network_url: address = "" } = {}] = readCsv(
+    u.read("own.csv"),
+  );
+  const search = [
+    "search",
+    "--company-network-url",
+    address,
+    ...SALES.slice(1),
+    "--dry-run",
+    "--json",
+  ];
+  const before = JSON.parse((await u.run(search)).stdout);
+  expect(before.owned).toBeGreaterThan(0);
+  await u.ran(["suppress", "add", domain]);
+  expect(JSON.parse((await u.run(search)).stdout)).toMatchObject({
+    owned: before.owned,
+    paid_again: before.paid_again,
+    credits: before.credits,
+  });
+});
+
 test("a job says it, by free counts", async () => {
   const path = u.file("jobs.jsonc");
   mkdirSync(dirname(path), { recursive: true });

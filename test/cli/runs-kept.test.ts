@@ -194,9 +194,46 @@ describe("what was spent", () => {
   });
 });
 
+/** The command that buys the rest of the run: all that match, at a credit each. */
+async function onwardOf(id: string): Promise<string> {
+  const { matches } = (await u.json(["runs", "show", id, "--json"])) as { matches: number };
+  return `headcount resume ${id} --limit ${matches} --max-credits ${matches}`;
+}
+
+test("what goes on with a run whose own cap was reached is said alike everywhere, and copied it ends the run", async () => {
+  const id = runIds(u)[0] ?? "";
+  const onward = await onwardOf(id);
+  const [program = "", ...argv] = onward.split(" ");
+  expect(program).toBe("headcount");
+
+  const refused = await u.run(["runs", "remove", id]);
+  expect(refused.stderr).toContain(`finish it with ${onward}, or remove it: `);
+  const incomplete = await u.run(["runs", "export", id, "--require-complete", "--json"]);
+  expect(JSON.parse(incomplete.stderr || incomplete.stdout)).toMatchObject({
+    error: { next: onward },
+  });
+  expect((await u.run(["runs", "export", id])).stderr).toContain(`; ${onward} goes on`);
+  expect((await u.run(["runs", "show", id], { tty: true })).stdout).toContain(onward);
+
+  await u.run([
+    ...SEARCH.slice(0, -1),
+    "b.csv",
+    "--department",
+    "Legal",
+    "--max-credits",
+    "3",
+    "--require-complete",
+  ]);
+  expect((await u.run(["resume"])).stderr).toMatch(/name one: headcount resume \S+ --limit/);
+
+  await u.ran(argv);
+  expect((await u.run(["resume", id, "--dry-run"])).stdout).toContain("0 credits");
+});
+
 test("a run that is stale or whose reader had enough says so, is not resumed by itself, and is pruned by its age", async () => {
   const store = new RunStore(join(u.dir, "state"), new Disk());
   const id = runIds(u)[0] ?? "";
+  const onward = await onwardOf(id);
   const options = { now: Date.now, sleep: async () => undefined, what: "the run" };
   const end = async (how: "stale" | "closed"): Promise<void> => {
     const run = await store.openForWriting(id, options);
@@ -208,18 +245,13 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     const [listed] = (await u.json(["runs", "--json"])) as Record<string, unknown>[];
     expect(listed).toMatchObject({ status: how, problem: `it is ${how}`, rows: 60 });
     const leads =
-      how === "closed"
-        ? `; headcount resume ${id} goes on with one whose reader closed the pipe`
-        : "";
+      how === "closed" ? `; ${onward} goes on with one whose reader closed the pipe` : "";
     expect((await u.run(["resume"])).stderr).toBe(
       `Nothing to resume: no run is unfinished${leads}\n`,
     );
     const { stderr } = await u.run(["runs", "export", id]);
     const has = { closed: "what it has so far", stale: "all that it has" }[how];
-    const goesOn =
-      how === "closed"
-        ? `; a higher --max-credits or --limit of headcount resume ${id} goes on`
-        : "; the same command begins anew";
+    const goesOn = how === "closed" ? `; ${onward} goes on` : "; the same command begins anew";
     expect(stderr).toBe(`run ${id} is ${how}: this is ${has}; it is ${how}${goesOn}\n`);
     // The reader may come back with the same command; pages of another dataset are of no use to it.
     const { plan } = await store.open(id);

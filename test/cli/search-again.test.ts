@@ -70,7 +70,7 @@ test("a finished run that holds the same rows is written, and nothing is bought;
   expect(readCsv(u.read("few.csv"))).toEqual(readCsv(u.read("a.csv")).slice(0, 7));
   expect(await charged(service, CREDITS)).toBe(before);
   // In the middle of a page, and more than that of it afterwards.
-  const paged = [...SALES, "--per-page", "5", "--limit", "13", "-o", "cut.csv"];
+  const paged = asTyped`search --department Sales --per-page 5 --limit 13 -o cut.csv`;
   await u.ran(paged);
   expect(readCsv(u.read("cut.csv"))).toEqual(readCsv(u.read("a.csv")).slice(0, 13));
   expect(await charged(service, CREDITS)).toBe(before);

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
+import { type Command, collect } from "../../src/cli/options.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+import { pathOf } from "../../src/cli/reading.ts";
 import { testContext } from "../support/client.ts";
+import { long } from "../support/long.ts";
 
 async function run(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const tested = testContext({
@@ -34,6 +38,69 @@ test("HEADCOUNT_JSON=1 makes errors JSON as --json does, and nothing else of it"
     /^key\tcountry/,
   );
 });
+
+long("an option that takes one value is refused where it has two, by every command", async () => {
+  const whole = await buildProgram(testContext().context, ["--help-all"], "all");
+  const every = (command: Command): Command[] => [command, ...command.commands.flatMap(every)];
+  const commands = every(whole);
+  for (const command of commands) command.action(() => undefined);
+
+  let tried = 0;
+  for (const command of commands.filter((each) => each.commands.length === 0)) {
+    const path = pathOf(command).split(" ");
+    const given = command.registeredArguments.map(() => "1");
+    for (const option of path[0] === "search"
+      ? [...whole.options, ...command.options]
+      : command.options) {
+      const { long, argChoices = ["1", "2"], parseArg, required, variadic } = option;
+      if (!required || long == null || (parseArg === collect && path[0] !== "search")) continue;
+      const [first = "", second = ""] = argChoices;
+      const parsed = async (...words: readonly string[]): Promise<string> =>
+        whole
+          .parseAsync([...path, ...given, ...words], { from: "user" })
+          .then(() => "taken", String);
+      const isList = variadic || parseArg === collect;
+      const told = isList
+        ? "taken"
+        : `CliError: ${long} takes one value, and is given "${first}" and "${second}"`;
+      const both = await parsed(long, first, long, second);
+      // What it does not take alone it does not take twice either.
+      if (both !== told) expect(await parsed(long, first), `${path.join(" ")} ${both}`).toBe(both);
+      else tried++;
+    }
+  }
+  expect(tried).toBeGreaterThan(150);
+});
+
+test("two values of one option are both named; the same again says the same", async () => {
+  expect((await run("filters", "-c", "one", "contry", "-c", "one")).stderr).toContain("contry");
+  const ran = await run("search", "-c", "one", "--limit", "5", "-c", "two");
+  expect([ran.code, ran.stderr]).toEqual([
+    2,
+    'error: --connection takes one value, and is given "one" and "two"\nhint: give it once\n',
+  ]);
+});
+
+long(
+  "what is read or written nowhere, and a name that is none, are told without a secret",
+  async () => {
+    const url = "https://u:SECRET@nowhere.example/x.csv";
+    for (const argv of [
+      ["count", "-f", url],
+      ["count", "--country", `@${url}`],
+      ["enrich", "--input", url],
+      ["jobs", "check", "--file", url],
+      ["count", "-s", "hc_live_SECRET0123456789"],
+      ["connections", "use", url],
+      ["filters", url],
+      ["resume", url],
+    ]) {
+      const ran = await run(...argv);
+      expect([argv, ran.code]).toEqual([argv, 2]);
+      expect(ran.stderr).not.toMatch(/secret/i);
+    }
+  },
+);
 
 describe("a word with no place", () => {
   test.each([

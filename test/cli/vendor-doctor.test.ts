@@ -97,6 +97,18 @@ test.each([
   expect(ran.vendor.book.charged()).toBe(price);
 });
 
+test("whoever sold nobody is named with what it was asked for", async () => {
+  const { dir, run, vendor } = await vendorUser("pdl");
+  onTestFinished(() => vendor.stop());
+  const file = JSON.parse((await run("connections show v")).stdout);
+  file.words.level.owner = "ownr";
+  writeFileSync(join(dir, "mine.json"), JSON.stringify(file));
+  await run(`connections add v --dialect ./mine.json --base-url ${vendor.url}`);
+  const ran = await run("doctor -c v --buy 5");
+  expect(ran.stdout).toContain('pdl sold nobody by seniority_level ""owner""');
+  expect(vendor.book.charged()).toBe("0");
+});
+
 test("--buy below the least buys nothing", async () => {
   const { code, said, vendor } = await doctorOf("coresignal", "--buy 19");
   expect(code).toBe(8);
@@ -118,6 +130,7 @@ long(
     expect(dear.code, dear.stderr).toBe(8);
     expect(dear.said("Bought")).toContain("2");
     expect(dear.vendor.book.charged()).toBe("2");
+    expect(dear.stderr).toContain("what was charged is kept, and in headcount spend");
     const cheap = await doctorOf("pdl", "--buy 5", { chargeFactor: 0.5 });
     expect(cheap.said("A person")).toMatch(/^warn 1 person: declared 1, charged 0.5/);
   },

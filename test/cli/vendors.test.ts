@@ -343,19 +343,27 @@ describe("connections", () => {
     );
   });
 
-  test("two vendors at one address are refused, whose ids would be mixed up; one twice is not", async () => {
-    const { run, vendor } = await vendorUser("pdl");
-    const other = await run(`connections add other --dialect crustdata --base-url ${vendor.url}/`);
-    expect(other).toMatchObject({ code: 2 });
-    expect(other.stderr).toContain(`v is another vendor at ${vendor.url}: people of two`);
-    const again = await run(
-      `connections add again --dialect pdl --price 2 --base-url ${vendor.url}`,
-    );
-    expect(again).toMatchObject({ code: 0 });
-    const elsewhere = await run(
-      `connections add other --dialect crustdata --base-url ${vendor.url}/crustdata`,
-    );
-    expect(elsewhere).toMatchObject({ code: 0 });
+  test("people of two vendors at one address are not each other's, under one name or two", async () => {
+    const { run, vendor, dir, rows } = await userOf("coresignal");
+    const file = JSON.parse((await run("connections show v")).stdout);
+    writeFileSync(join(dir, "other.json"), JSON.stringify({ ...file, name: "other" }));
+    const buy = async (name: string, to: string) => {
+      const line = `search -c ${name} --country Germany --new-only --limit 2 --yes -o ${to}`;
+      const ran = await run(line);
+      expect(ran.code, ran.stderr).toBe(0);
+      return rows(to).map(({ id }) => id);
+    };
+    const bought = await buy("v", "a.ndjson");
+
+    for (const name of ["w", "v"]) {
+      await run(`connections add ${name} --dialect ./other.json --base-url ${vendor.url}`);
+      expect(JSON.parse((await run(`owned -c ${name} --json`)).stdout).people).toBe(
+        name === "w" ? 0 : 2,
+      );
+      if (name === "w") expect(await buy("w", "b.ndjson")).toEqual(bought);
+    }
+    // Whoever is this vendor's already is so by whatever name.
+    expect(await buy("v", "c.ndjson")).not.toEqual(bought);
   });
 
   test("a file that is none is refused with line and column, and no connection is made", async () => {

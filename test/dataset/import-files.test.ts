@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
+import { withBuildLock } from "../../src/dataset/layout.ts";
 import { bytesOf } from "../../src/shared/tables/bytes.ts";
 import type { InputFile } from "../../src/shared/tables/input-file.ts";
 import { SMALL, tempFolder } from "../support/dataset.ts";
@@ -49,7 +50,16 @@ test.each<[string, string, string | Buffer]>([
   ["a JSON list with a line's end", "a", '[{"id":1,"name":"Ada","title":"+1 ambassador"}\n]\n'],
   ["NDJSON", "a.txt", '\n{"id":1,"name":"Ada","title":"+1 ambassador"}\n \t\n'],
   ["a workbook", "a.dat", workbookOf([["People of 2026"], [], ...ADA])],
+  [
+    "a workbook whose last cells are empty",
+    "b.xlsx",
+    workbookOf([
+      ["id", "name", "title", "headline", "city", "state"],
+      ["1", "Ada", "+1 ambassador", 'of "two"\nlines'],
+    ]),
+  ],
   ["a guard against formulas", "a", "id,name,title\n1,Ada,'+1 ambassador\n,,\n"],
+  ["formulas of a text", "a", 'id,name,title\n="1","=""Ada""",\'+1 ambassador\n'],
   [
     "notes above the header",
     "n.csv",
@@ -101,4 +111,34 @@ describe("files that cannot be imported", () => {
     await expect(load({ people })).rejects.toThrow(message);
     expect((await everybody()).map((person) => person.name)).toEqual(["Ada"]);
   });
+});
+
+test("whoever builds second waits for the first; any other fault of the lock is thrown", async () => {
+  const datasetDir = await tempFolder("headcount-builders-");
+  const order: string[] = [];
+  let letGo: () => void = () => undefined;
+  const waited = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const sleep = async (): Promise<void> => {
+    order.push("second waits");
+    letGo();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  let second: Promise<void> | undefined;
+  await withBuildLock({ datasetDir, sleep }, async () => {
+    second = withBuildLock({ datasetDir, sleep }, async () => void order.push("second"));
+    await Promise.race([waited, second]);
+    order.push("first");
+  });
+  await second;
+  expect(order.filter((each, index) => each !== order[index - 1]).join()).toMatch(
+    /^second waits,first(,second waits)?,second$/,
+  );
+
+  await writeFile(join(datasetDir, "lock.db"), "no database".repeat(100));
+  await expect(withBuildLock({ datasetDir, sleep }, async () => undefined)).rejects.toThrow(
+    "not a database",
+  );
 });

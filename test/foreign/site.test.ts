@@ -55,6 +55,8 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ["self-signed certificate", "how-to/proxy"],
   ["pagerduty", "how-to/notify"],
   ["agent budget", "how-to/agents"],
+  ["change the API key", "how-to/server"],
+  ["spend this month", "reference/runs"],
   // Enter opens what the last of them finds.
   ["install", "how-to/install"],
 ];

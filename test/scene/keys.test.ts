@@ -91,6 +91,21 @@ tryCases([
       steps: [run(`${LINES.search} --concurrency ${concurrency}`, 0, { spent: { uncertain: 0 } })],
     }),
   ),
+  ...[1, 4].map(
+    (concurrency): Case => ({
+      name: `what a proxy told as an error comes under its key, and was paid once, ${concurrency} under way`,
+      habit: { ...FORGETS, idempotent: true, mishap: at(4, "mangled") },
+      steps: [
+        run(`${LINES.search} --concurrency ${concurrency}`, ANY, { spent: { uncertain: 10 } }),
+        run("resume last --yes", 0, {
+          charged: 60,
+          rows: 60,
+          spent: { settled: 60, uncertain: 0 },
+          silent: ["may have been charged"],
+        }),
+      ],
+    }),
+  ),
   {
     name: "of a balance that shows nothing the whole time nobody waits for ever",
     habit: {

@@ -239,4 +239,49 @@ export const SEEDS: readonly Named[] = [
       { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
     ),
   },
+  {
+    name: "an owned one first (seed 46103)",
+    found: "the model had an agent read the first of a segment where one of it was owned",
+    story: story(
+      [
+        run({ ada: { kind: "sample", segment: 1, rows: 1, cap: 1 } }),
+        run({ ada: { kind: "agent", segment: 1, profiles: 1, budget: 20, agrees: true } }),
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
+  {
+    name: "forgotten behind its run (seed 46104)",
+    found: "the model counted whom a forget took out of an agent's run as a row of it",
+    story: story(
+      [
+        run(
+          {
+            ada: { kind: "agent", segment: 0, profiles: 1, budget: 20, agrees: true },
+            cy: { kind: "console", segment: 0, profiles: 1 },
+          },
+          { mishaps: [befalls("interrupt", 8)] },
+        ),
+        run({ ada: { kind: "forget", nth: 0 } }),
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
+  {
+    name: "hidden behind its run (seed 46104)",
+    found: "the model did not count who was suppressed after a run had brought him",
+    story: story(
+      [
+        run(
+          {
+            ada: { kind: "agent", segment: 0, profiles: 1, budget: 20, agrees: true },
+            cy: { kind: "console", segment: 0, profiles: 1 },
+          },
+          { mishaps: [befalls("interrupt", 8)] },
+        ),
+        run({ ada: { kind: "suppress", nth: 0 } }),
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
 ];

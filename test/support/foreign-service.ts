@@ -6,10 +6,14 @@ import type { AddressInfo } from "node:net";
 
 const codedRow = (row: unknown): string => Buffer.from(JSON.stringify(row)).toString("base64url");
 
-/** What goes wrong with one paid call. A dropped or cut reply was charged before it was lost. */
+/**
+ * What goes wrong with one paid call. A dropped or cut reply was charged before it was lost, and one that is mangled before a proxy
+ * answered in its place.
+ */
 export type Mishap =
   | "drop"
   | "cut"
+  | "mangled"
   | `${number}-charged`
   | "empty"
   | `null-${number}`
@@ -577,6 +581,7 @@ export async function startForeignService(
       response.destroy();
       return;
     }
+    if (mishap === "mangled") return answer(response, 502, refusal("Bad gateway."));
     const whole = sent;
     const send = (): void => {
       const totals: Record<string, string> =

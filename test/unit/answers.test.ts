@@ -53,6 +53,9 @@ test.each([
   ["every monday", "docs/how-to/jobs.md"],
   ["cancel", "docs/how-to/resume.md"],
   ["duplicates", "docs/how-to/new-only.md"],
+  ["change the API key", "docs/how-to/server.md"],
+  ["rotate key", "docs/how-to/server.md"],
+  ["spend this month", "docs/reference/runs.md"],
   // A phrase of which most is found is one that somebody asks in words of their own.
   ["delete my whole data", "docs/how-to/personal-data.md"],
   ["strange umlauts in excel", "docs/how-to/spreadsheets.md"],

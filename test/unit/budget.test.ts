@@ -87,6 +87,32 @@ test("under a promised key a page that was lost waits for nothing more than it m
   expect(late.budget.room()).toBe(of(50));
 });
 
+test("a key is no longer promised once more is gone than one charge of it", () => {
+  const { budget, run } = scene({ honoursKeys: true });
+  const lost = run.units.get(104) as Unit;
+  apply(run, { t: "quiet", balance: of(100), at: 0 });
+  intend(run, unit(5, true));
+  apply(run, { t: "lost", n: 5, at: 0 });
+  apply(run, { t: "sent", n: 5, promised: true, at: 0 });
+  apply(run, { t: "settled", n: 5, rows: 10, used: of(10), at: 0 });
+  expect(budget.isPromised(lost)).toBe(true);
+  apply(run, { t: "quiet", balance: of(60), at: 0 });
+  expect(budget.isPromised(lost)).toBe(false);
+});
+
+test.each([
+  [66, 12, true],
+  [65, 0, false],
+])(
+  "no page is asked for in less room than the dearest answer took: a cap of %d",
+  (cap, rows, fits) => {
+    const { budget, run, ask } = scene({ cap: of(cap) });
+    ask(1);
+    apply(run, { t: "refused", n: 1, status: 429, used: of(12), at: 0 });
+    expect([budget.rowRoom(), budget.fits(of(12))]).toEqual([rows, fits]);
+  },
+);
+
 test("a price that nobody told is what the first rows cost; one that was told is at least that", () => {
   const untold = scene({ priceKnown: false, price: of(7) });
   expect([untold.budget.priceKnown, untold.budget.price]).toEqual([true, of(1)]);
@@ -94,7 +120,7 @@ test("a price that nobody told is what the first rows cost; one that was told is
   expect(told.budget.price).toBe(of(7));
   told.ask(1);
   apply(told.run, { t: "settled", n: 1, rows: 10, used: creditsOf("100"), at: 0 });
-  expect([told.budget.price, told.budget.holdOf(2)]).toEqual([of(10), of(20)]);
+  expect([told.budget.price, told.budget.priceOf(2)]).toEqual([of(10), of(20)]);
 });
 
 test("a price of 0 that was told is believed once a row came for it", () => {

@@ -64,6 +64,26 @@ test.each([
   expect(withoutPassword(address)).toBe(shown);
 });
 
+test.each([
+  ["https://user:SECRET@acme.example/a", "https://***@acme.example/a"],
+  ["https://user:pa/SECRET@ss@acme.example", "https://***@acme.example"],
+  ["https://SECRET@acme.example", "https://***@acme.example"],
+  ["user:SECRET@acme.example", "***@acme.example"],
+  ["--base-url=https://u:SECRET@h", "--base-url=https://***@h"],
+  ["unknown option '--url=u:SECRET@h'", "unknown option '--url=***@h'"],
+  [{ to: "postgres://u:SECRET@h/db" }, '{"to":"postgres://***@h/db"}'],
+  ["hc_live_0123456789abcdef", "hc_live_***"],
+  [`https://u:${"SECRET".repeat(40)}@h`, "https://***@h"],
+  ["ada@acme.example", "ada@acme.example"],
+  ["mailto:ada@acme.example", "mailto:ada@acme.example"],
+  ["https://medium.example/@ada", "https://medium.example/@ada"],
+  ["https://acme.example:8443/a", "https://acme.example:8443/a"],
+  ["eu_test_segment", "eu_test_segment"],
+  ["/home/ada/https:/u:SECRET@h/x.csv", "/home/ada/https:/***@h/x.csv"],
+])("what is quoted of %j has no secret", (value, quoted) => {
+  expect(echo(value)).toBe(quoted);
+});
+
 test("numbers with separators", () => {
   expect([0, 999, 1_000, 1_234_567, 12_345n, "1234.5678", -1_234].map(grouped)).toEqual(
     ["0", "999", "1,000", "1,234,567", "12,345", "1,234.5678", "-1,234"], // the same in every locale

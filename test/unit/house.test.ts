@@ -21,13 +21,13 @@ interface Bound {
  * lines of a file or on comments.
  */
 const BOUNDS: Readonly<Record<string, Bound>> = {
-  "nodes of the syntax tree": { most: 537_200, goal: 400_000, air: 2_000 },
-  "nodes of purchase and runs": { most: 71_240, goal: 45_000, air: 1_000 },
+  "nodes of the syntax tree": { most: 537_500, goal: 400_000, air: 2_000 },
+  "nodes of purchase and runs": { most: 71_140, goal: 45_000, air: 1_000 },
   "longer functions without a paragraph, %": { most: 4, goal: 35, air: 2 },
   "functions with more than 15 locals": { most: 10, goal: 10, air: 2 },
   "functions over 60 lines": { most: 5, goal: 5, air: 2 },
-  "code lines over 100 columns": { most: 123, goal: 0, air: 20 },
-  "comment lines over 100 columns": { most: 1, goal: 0, air: 20 },
+  "code lines over 100 columns": { most: 57, goal: 0, air: 20 },
+  "comment lines over 100 columns": { most: 0, goal: 0, air: 20 },
   "characters a line of code": { most: 36.4, goal: 34, air: 0.3 },
   "literals spread where their fields could stand": { most: 0, goal: 0, air: 0 },
   "files of the longest chain of imports": { most: 16, goal: 16, air: 0 },

@@ -108,7 +108,7 @@ describe("a journal", () => {
     const open = fold(quiet("100"), intent(1));
     expect([open.uncertain, open.books.underWay]).toEqual([0n, creditsOf("10")]);
     const begun = fold(quiet("100"), intent(1), {
-      ...{ t: "session", maxCredits: null, limit: null, rows: 30, balance: creditsOf("90"), at: 5 },
+      ...{ t: "session", maxCredits: null, limit: null, rows: 30, at: 5 },
     });
     expect([begun.uncertain, begun.books.underWay]).toEqual([creditsOf("10"), 0n]);
   });

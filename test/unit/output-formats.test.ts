@@ -320,6 +320,27 @@ describe("pages", () => {
   });
 });
 
+test("an id is the same one whether its bytes are read or its text", () => {
+  const ids = fc.array(fc.string({ unit: "binary", maxLength: 40 }), { minLength: 1 });
+  fc.assert(
+    fc.property(fc.array(fc.oneof(ids, fc.array(fc.string())), { minLength: 1 }), (pages) => {
+      const distinct = new Distinct("person", 10);
+      const known = new Set<string>();
+      for (const [turn, names] of pages.flatMap((each) => [each, each]).entries()) {
+        // Escaped, no byte of an id is that of its text.
+        const written = (text: string): string =>
+          turn % 2 === 0
+            ? JSON.stringify(text)
+            : `"${text.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+        const own = names.filter((name) => name.isWellFormed() && name !== "");
+        const rows = own.map((name) => `{"x":1,"id":${written(name)}}`);
+        const fresh = own.filter((name) => !known.has(name) && known.add(name));
+        expect(distinct.take(raw(`[${rows}]`)).length).toBe(fresh.length);
+      }
+    }),
+  );
+});
+
 test("a hundred thousand rows are told apart by id, also when more come than were expected", () => {
   const distinct = new Distinct("person", 10);
   const rows = (from: number, step: number): Page =>

@@ -292,11 +292,9 @@ test("whatever bytes come, reading them ends, and no row is taken that is no JSO
 
 test("brackets without end are read in a time that grows with the reply", () => {
   for (const text of ["[", "{", '{"id":', '{"id":[', '"', "}", "],", '{"a":[x],', '{"id":x},']) {
-    const body = Buffer.from(`{"result":[${text.repeat(30_000 / text.length)}`);
-    const began = performance.now();
-    Page.read(body, "person");
-    readable(body);
-    expect(performance.now() - began, text).toBeLessThan(5_000);
+    // In a time that grows with its square this would take minutes, and the test's own limit ends it.
+    const body = Buffer.from(`{"result":[${text.repeat(300_000 / text.length)}`);
+    expect(() => [Page.read(body, "person"), readable(body)], text).not.toThrow();
   }
 });
 

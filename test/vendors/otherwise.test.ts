@@ -20,6 +20,8 @@ interface Odd {
   readonly total?: unknown;
   /** What each call costs that is free by the file. */
   readonly toll?: number;
+  /** So many rows a page has, whatever is asked for. */
+  readonly most?: number;
   /** Where each page leads to; undefined: to the one behind it. */
   readonly leads?: (at: number) => string;
   /** So many paid calls are answered, and each after them is refused. */
@@ -124,7 +126,7 @@ async function userOf(file: object, odd: Odd = {}) {
     const found = JSON.stringify(asked).includes("zz") ? [] : PEOPLE;
     const total = found.length === 0 ? 0 : (odd.total ?? found.length);
     const at = Number(String(asked.at ?? 0).split("/")[0]);
-    const some = found.slice(at, at + (asked.n ?? 1));
+    const some = found.slice(at, at + Math.min(asked.n ?? 1, odd.most ?? Infinity));
     const next =
       odd.leads?.(at) ?? (at + some.length < found.length ? String(at + some.length) : null);
     if (path === "/count" || path === "/ids") book.charged += odd.toll ?? 0;
@@ -135,7 +137,8 @@ async function userOf(file: object, odd: Odd = {}) {
       const { from = Infinity, each = 1 } = odd.dearer ?? {};
       for (const row of some) book.charged += PEOPLE.indexOf(row) >= from ? each : 1;
       const rows = odd.rows?.(some) ?? { rows: some };
-      reply = { ...rows, total, next, cost: some.length, left: 100 - book.charged };
+      const more = at + some.length < found.length;
+      reply = { ...rows, total, next, more, cost: some.length, left: 100 - book.charged };
     } else if (path === "/ids") {
       const ids = some.map(({ id }) => id);
       reply = { ids: odd.ids?.(ids) ?? ids, total, next };
@@ -234,6 +237,67 @@ test("what nobody costs is held against the file", async () => {
   );
   // The first one is what the balance is known by.
   expect(book.charged).toBe(4);
+});
+
+const { search } = FILE.calls;
+const { total: ____, next, ...rest } = search.reply;
+const MORE = { ...rest, more: "more" };
+const PAGES = { by: "offset", size: [1, 10] };
+
+test.each<[string, object, Odd]>([
+  [
+    "a cap behind its depth divides nothing",
+    {
+      body: { "*": "@filters", n: "@rows", at: "@offset" },
+      reply: rest,
+      pages: { ...PAGES, depth: 3 },
+    },
+    {},
+  ],
+  [
+    "a short page of one size leads on by that size",
+    { reply: { ...rest, next }, pages: { ...search.pages, one_size: true, end: ["no next"] } },
+    { most: 3 },
+  ],
+])("where nobody counts, %s", async (_, own, odd) => {
+  const file = { ...FILE, calls: { search: { ...search, ...own } } };
+  const { run, rows, book } = await userOf(file, odd);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
+  expect(book.charged).toBe(6);
+});
+
+test.each<[string, object, Odd]>([
+  [
+    "a last page that leads on has nothing behind it",
+    { reply: { ...MORE, next } },
+    { leads: (at) => String(at === 0 ? 1 : at + 3), most: 3 },
+  ],
+  [
+    "a page of fewer than were asked for is not the last",
+    { body: { "*": "@filters", n: "@rows", at: "@offset" }, reply: MORE, pages: PAGES },
+    { most: 2 },
+  ],
+])("where a reply says whether more follows, %s", async (_, own, odd) => {
+  const file = { ...FILE, calls: { search: { ...search, ...own } } };
+  const { run, rows, book } = await userOf(file, odd);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
+  expect(book.charged).toBe(6);
+});
+
+test("what others buy by the same key is not this purchase's, where that is said", async () => {
+  const reply = { rows: "rows", total: "total", next: "next", balance: "left" };
+  const file = { ...FILE, calls: { ...FILE.calls, search: { ...search, reply } } };
+  const odd = { dearer: { from: 1, each: 2 } };
+  expect((await (await userOf(file, odd)).run(BUY)).code).toBe(5);
+
+  const { run, spend } = await userOf({ ...file, shared: true }, odd);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect((await spend()).settled).toBe(millionthsOf("6"));
 });
 
 test("an id that is found twice is read once", async () => {

@@ -6,14 +6,18 @@ import { vendorUser } from "../support/vendor-user.ts";
 // What a file declares of calls a minute, against vendors that count them by the same clock, which
 // goes by as whoever asks waits.
 
-async function userOf(name: Parameters<typeof vendorUser>[0], limitPerMinute: number) {
+async function userOf(
+  name: Parameters<typeof vendorUser>[0],
+  limitPerMinute: number,
+  limits: object = { per_minute: limitPerMinute },
+) {
   const user = await vendorUser(name, { limitPerMinute, people: 200 });
   onTestFinished(() => user.vendor.stop());
   user.vendor.options.now = user.clock.now;
 
   const file = JSON.parse((await user.run("connections show v")).stdout);
-  const declare = async (most: number): Promise<void> => {
-    file.limits = { per_minute: most };
+  const declare = async (): Promise<void> => {
+    file.limits = limits;
     file.calls.search.pages.size[1] = 5;
     writeFileSync(join(user.dir, "mine.json"), JSON.stringify(file));
     const added = await user.run(
@@ -21,7 +25,7 @@ async function userOf(name: Parameters<typeof vendorUser>[0], limitPerMinute: nu
     );
     expect(added.code, added.stderr).toBe(0);
   };
-  await declare(limitPerMinute);
+  await declare();
 
   const { calls } = user.vendor.book;
   /** The most calls of any minute, wherever it begins. */
@@ -55,6 +59,16 @@ test.each([
     expect([refused(), most()]).toEqual([0, 4]);
   },
 );
+
+test("a second has no more calls than the file declares for it", async () => {
+  const { run, calls } = await userOf("pdl", 600, { per_second: 2 });
+  const ran = await run("search -c v --country Germany -o o.ndjson --yes --limit 16");
+  expect(ran.code, ran.stderr).toBe(0);
+  // The first may be late by what a process takes to begin.
+  const [first = 0, ...others] = calls.map(({ at }) => at);
+  expect(others.length).toBeGreaterThan(3);
+  expect(Math.max(...others) - first).toBeGreaterThan(500 * (others.length - 2));
+});
 
 test("counts, the names that they try and doctor keep to it", async () => {
   const { run, calls, most, refused } = await userOf("apollo", 6);

@@ -85,7 +85,8 @@ const toml = ({ command, args, env = {} }: Launch): string => {
   const list = args.map((word) => JSON.stringify(word)).join(", ");
   const set = Object.entries(env).map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`);
   const table = set.length === 0 ? "" : `\n[mcp_servers.headcount.env]\n${set.join("")}`;
-  return `[mcp_servers.headcount]\ncommand = ${JSON.stringify(command)}\nargs = [${list}]\n${table}`;
+  const program = JSON.stringify(command);
+  return `[mcp_servers.headcount]\ncommand = ${program}\nargs = [${list}]\n${table}`;
 };
 
 const opencode = ({ command, args, env }: Launch) => ({

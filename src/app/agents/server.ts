@@ -173,7 +173,7 @@ const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswe
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
 const refused = (error: CliError): CallToolResult => {
-  // What goes on above what was allowed is told to a person: that hint is not read here.
+  // What goes on above what was allowed is told to a person alone: `withinBounds` hints at it.
   const { next, resumable } = withinBounds(error);
   const { message, details, exitCode, hint } = error.inWordsOf(IN_TOOLS);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];

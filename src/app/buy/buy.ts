@@ -153,6 +153,8 @@ function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {
   return {
     ...quoted,
     matches: null,
+    // Nor is it known who of them is owned.
+    share: undefined,
     credits: credits(quoted.credits + lookUps.credits),
     total: credits(quoted.total + lookUps.credits),
     balanceAfter: after === undefined ? undefined : credits(after - lookUps.credits),

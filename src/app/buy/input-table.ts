@@ -5,10 +5,10 @@ import type { Keep } from "../../engine/runs/plan.ts";
 import type { Networks } from "../../shared/contract/naming/address.ts";
 import { canonicalDomain } from "../../shared/contract/naming/address.ts";
 import { companyKey, isCompany, read } from "../../shared/contract/naming/read.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, unguarded } from "../../shared/contract/text.ts";
 import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { columnsFor, plainName } from "../../shared/tables/headings.ts";
-import { headedBy, type InputTable, type TableRow, unguarded } from "../../shared/tables/table.ts";
+import { headedBy, type InputTable, type TableRow } from "../../shared/tables/table.ts";
 import { companiesOf, type Naming, type NamingCell, networksFor } from "./column.ts";
 
 export const DEFAULT_PREFIX = "hc_";

@@ -39,13 +39,13 @@ interface Tried {
 /**
  * What only a paid call shows of the file of a vendor: names of filters, where a count costs
  * credits, then the price and the record of the fewest people that are sold. Each is a run.
- * @returns what was charged, and what lost replies may have been
+ * @returns what was charged, and what lost replies may have been; undefined where one failed
  */
 export async function tryPaid(
   session: Session,
   context: Context,
   { most, add }: Trial,
-): Promise<Credits> {
+): Promise<Credits | undefined> {
   const { counting, file: copy } = session.client.dialect;
   if (copy === undefined)
     throw usageError("this connection speaks the contract: doctor finds all out for nothing");
@@ -64,10 +64,11 @@ export async function tryPaid(
     const filters = anybody(file);
     const { parcel = 1 } = await session.client.account(context.interrupted);
     const one = await tried(filters, parcel);
-    add(priceCheck(one, file));
+    add(priceCheck(one, file, filters));
     if (one.rows.length > 0) add(recordCheck(one, file));
   } catch (error) {
     add(failedCheck(service, "Bought", error));
+    return undefined;
   }
   return spent;
 }
@@ -83,16 +84,8 @@ async function tryNames(
 
   const keys = FILTER_KEYS.filter((key) => file.filters[key] !== undefined);
   const open = keys.filter((key) => isOpen(file, key));
-  for (const key of open) {
-    const one = await tried(nobodyOf(key), rows);
-    if (one.rows.length > 0)
-      throw usageError(
-        `${file.name} passes the filter ${key} over: by a value that nobody has it sold ` +
-          counted(one.rows.length, "person", "people"),
-        "the file calls it otherwise than the vendor does",
-        "filter_swallowed",
-      );
-  }
+  // By a name that is passed over nothing is bought: the client tries it first.
+  for (const key of open) await tried(nobodyOf(key), rows);
   const untried = keys.filter((key) => !open.includes(key));
   const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
   const found = "found nobody by a value that nobody has: none is passed over";
@@ -167,13 +160,20 @@ async function bought(
   };
 }
 
-function priceCheck({ balance, charged, declared, rows }: Tried, file: DialectFile): Check {
+function priceCheck(
+  { balance, charged, declared, rows }: Tried,
+  file: DialectFile,
+  filters: Filters,
+): Check {
   const who = counted(rows.length, "person", "people");
   const left = balance === undefined ? "" : `; balance ${formatCredits(balance)}`;
   const [told, paid] = [formatCredits(declared), formatCredits(charged)];
   const said = `${who}: declared ${told}, charged ${paid}${left}`;
 
-  if (rows.length === 0) return service("A person", "warn", `${file.name} sold nobody${left}`);
+  if (rows.length === 0) {
+    const [[key, word] = []] = Object.entries(filters);
+    return service("A person", "warn", `${file.name} sold nobody by ${key} "${word}"${left}`);
+  }
   if (charged === declared) return service("A person", "ok", said);
   return service("A person", "warn", said, "the plan differs from the file: correct its price");
 }

@@ -484,7 +484,8 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
       "so no search could be tried for free";
   const half =
     paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
-  const fix = `${how}${using === "offset" ? "page" : "offset"} (or page0, cursor) where that is wrong`;
+  const other = using === "offset" ? "page" : "offset";
+  const fix = `${how}${other} (or page0, cursor) where that is wrong`;
   return service("Paging", "warn", `${half}; ${WORDS[using]}, is used`, fix);
 }
 

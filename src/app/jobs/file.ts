@@ -162,7 +162,8 @@ async function readJob(
   problems: DocumentProblem[],
 ): Promise<Omit<Job, "problem">> {
   if (!JOB_NAME.test(name)) {
-    const message = `"${echo(name)}" is no name of a job: letters, digits, dashes, dots and _, at most 64`;
+    const rule = "letters, digits, dashes, dots and _, at most 64";
+    const message = `"${echo(name)}" is no name of a job: ${rule}`;
     problems.push({ ...at, message });
   }
 

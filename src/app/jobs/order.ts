@@ -78,9 +78,9 @@ export function heldUp(thrown: CliError, { command: kind, name }: Job, file: Job
   if (keys.length > 0) {
     const { budget = raise.maxCredits } = file;
     const isOver = raise.maxCredits !== undefined && raise.maxCredits > (budget ?? 0n);
-    const month = isOver
-      ? ` and a "budget" of at least ${formatCredits(credits(raise.maxCredits))} a month in the file`
-      : "";
+    const least = isOver ? formatCredits(credits(raise.maxCredits)) : undefined;
+    const month =
+      least === undefined ? "" : ` and a "budget" of at least ${least} a month in the file`;
     const hint = say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it
       stopped`;
     return failure.with({ next: undefined, hint });

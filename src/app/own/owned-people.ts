@@ -3,6 +3,7 @@ import { type Library, pagewise } from "../../engine/library/library.ts";
 import {
   addressesIn,
   boughtBefore,
+  countIn,
   identitiesIn,
   newestRecords,
   type OwnedPerson,
@@ -103,9 +104,9 @@ export class OwnedPeople {
     return this.library === undefined ? [] : identitiesIn(this.library.database, who);
   }
 
-  /** Without the suppressed. */
-  count(filters: CanonicalFilters): number {
-    return this.library?.count(filters) ?? 0;
+  /** The suppressed too: they were paid for. */
+  count(who?: Who): number {
+    return this.library === undefined ? 0 : countIn(this.library.database, who);
   }
 
   /** Rows of a page of a run with somebody who was owned before it, or is from elsewhere. */

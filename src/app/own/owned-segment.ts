@@ -56,8 +56,8 @@ export interface Whole {
   readonly filters: Filters;
   /** Ids of whom it is, in place of filters. */
   readonly named?: readonly string[] | undefined;
-  /** Segments with nobody of it, bought with it: those of other companies. */
-  readonly beside?: readonly Filters[];
+  /** Whether no single count tells it: of several segments, or of companies by their domains. */
+  readonly isSet?: boolean;
   /** Where it is of several companies, counted one by one. */
   readonly staff?: { readonly most: number | null } | undefined;
   /**
@@ -212,12 +212,11 @@ export class OwnedSegment implements Ownership {
    * takes a few calls, otherwise as the records have it.
    */
   async #glance(total: number, counts: FreeCounts): Promise<OwnedShare | undefined> {
-    const { beside = [], records = 0 } = this.#whole;
-    // Of several companies no single count tells.
+    const { isSet = false, records = 0 } = this.#whole;
     const { idRows } = this.#deps.seller.client.dialect;
     const asked =
       idRows === undefined ? callsToLook(records, counts) : Math.max(1, Math.ceil(total / idRows));
-    const calls = beside.length > 0 ? 0 : asked;
+    const calls = isSet ? 0 : asked;
     const believed = {
       total,
       owned: Math.min(total, records),
@@ -361,7 +360,7 @@ export class OwnedSegment implements Ownership {
   #sight(counts: FreeCounts, isTried = false): Promise<Sight> {
     const matching = this.#matching();
     const beside = () => {
-      const all = this.#people.count(EVERYBODY);
+      const all = this.#people.count();
       // Of a segment that names addresses nobody else is in it.
       if (this.#segment.filters.network_url !== undefined) return [];
       if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE)

@@ -1,33 +1,69 @@
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
+import type { Who } from "../../engine/library/members.ts";
 import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
 import type { Ownership } from "../../engine/purchase/ownership.ts";
 import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { checkedFilters } from "../../shared/filters.ts";
 import { type Elsewhere, OwnedPeople } from "./owned-people.ts";
 import type { LookBounds, Whole } from "./owned-segment.ts";
 
-/** What a target is the people of, whole; undefined where no filter says it. */
+/** What a target is the people of, whole; undefined where no record says it. */
 function wholeOf(target: Target): Whole | undefined {
-  if (target.kind === "search" && target.staff !== undefined)
-    return isNarrowed(target) ? target : undefined;
-  if (target.kind === "search") return (target.union ?? target.except) ? undefined : target;
-  const { kind, companies } = target;
-  if (kind === "enrich" || companies.some(({ by }) => by !== "company_network_url"))
-    return undefined;
-  const [filters, ...beside] = companies.map(({ value }) => ({ company_network_url: value }));
-  return filters === undefined ? undefined : { filters, beside };
+  if (target.kind === "enrich") return undefined;
+  if (target.kind === "employees") {
+    const [company, ...others] = target.companies;
+    if (!target.companies.every(({ by }) => RECORDED.has(by))) return undefined;
+    const isOne = others.length === 0 && company?.by === "company_network_url";
+    return isOne
+      ? { filters: { company_network_url: company.value } }
+      : { filters: {}, isSet: true };
+  }
+
+  const { filters, union, except, staff } = target;
+  if ((union ?? except) === undefined) return target;
+  if (isNarrowed(target)) return staff === undefined ? undefined : target;
+  return { filters, isSet: true };
 }
 
-/** Of how many owned people the records say that they are in it. */
-const recordsOf = ({ filters, beside = [] }: Whole, people: OwnedPeople): number =>
-  [filters, ...beside].reduce((sum, each) => sum + people.count(checkedFilters(each).canonical), 0);
+/** What a person's record has of the employer. */
+const RECORDED: ReadonlySet<CompanyQuery["by"]> = new Set(["company_network_url", "domain"]);
 
-/** Of several companies, and of people by their ids, no filters say who else it is. */
+/** Of how many owned people the records say that they are in a target; the suppressed too. */
+function recordsOf(target: Target, people: OwnedPeople): number {
+  const [of, except] = segmentsOf(target);
+  const [one] = of;
+  if (of.length === 1 && one !== undefined && except.length === 0) return people.count(one);
+
+  const all = new Set(of.flatMap((each) => people.identities(each)));
+  for (const identity of except.flatMap((each) => people.identities(each))) all.delete(identity);
+  return all.size;
+}
+
+/** Of whom a target is, and whom it leaves out. */
+function segmentsOf(target: Target): readonly [of: readonly Who[], except: readonly Who[]] {
+  const matching = (filters: Filters): Who => ({ matching: checkedFilters(filters).canonical });
+  if (target.kind === "search") {
+    const { filters, union = [filters], except = [] } = target;
+    return [union.map(matching), except.map(matching)];
+  }
+
+  const valuesBy = (key: CompanyQuery["by"]): readonly string[] =>
+    target.companies.flatMap(({ by, value }) => (by === key ? value : []));
+  const of = valuesBy("company_network_url").map((company_network_url) =>
+    matching({ company_network_url }),
+  );
+  const domains = valuesBy("domain");
+  return [domains.length === 0 ? of : [...of, { domains }], []];
+}
+
+/** Of several segments, and of people by their ids, no filters say who else it is. */
 const elsewhereOf = async (
-  { filters, beside = [], named, staff }: Whole,
+  { filters, isSet, named, staff }: Whole,
   people: OwnedPeople,
   isRead: boolean,
 ): Promise<readonly Elsewhere[]> =>
-  beside.length > 0 || (named ?? staff) !== undefined
+  isSet || (named ?? staff) !== undefined
     ? []
     : await people.elsewhere(checkedFilters(filters).canonical, isRead);
 
@@ -79,7 +115,7 @@ export function ownershipOf(
           : (opened ?? new OwnedPeople(account, deps).open());
 
       const segment = opened.then(async (people) => {
-        const records = isNarrowed(target) ? undefined : recordsOf(whole, people);
+        const records = isNarrowed(target) ? undefined : recordsOf(target, people);
         const isAnywhere = whole.anywhere === true;
         const elsewhere = await elsewhereOf(whole, people, isAnywhere);
         const said = (ownership: Ownership): Ownership =>

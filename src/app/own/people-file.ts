@@ -2,12 +2,12 @@
 import { NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { canonicalAddress } from "../../shared/contract/naming/address.ts";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
-import { counted, echo, someOf, whole } from "../../shared/contract/text.ts";
+import { counted, echo, someOf, unguarded, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
 import { asideOf } from "../../shared/tables/dialect.ts";
 import { columnsFor, personKind, squeezed } from "../../shared/tables/headings.ts";
-import { type InputTable, unguarded } from "../../shared/tables/table.ts";
+import type { InputTable } from "../../shared/tables/table.ts";
 
 export const MAX_BYTES = 1 << 29;
 

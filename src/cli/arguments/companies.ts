@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   companiesOf,
@@ -141,7 +141,7 @@ async function namedBy(
 }
 
 const isFileHere = (text: string, { cwd }: Context): boolean =>
-  text.includes(".") && statSync(resolve(cwd, text), { throwIfNoEntry: false })?.isFile() === true;
+  text.includes(".") && existsSync(resolve(cwd, text)) && statSync(resolve(cwd, text)).isFile();
 
 const itIs = (name: CompanyName | NoName | undefined): string => {
   if (name === undefined || isCompany(name)) return "";

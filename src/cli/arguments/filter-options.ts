@@ -9,7 +9,6 @@ import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import type { CheckedFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { echo, whole } from "../../shared/contract/text.ts";
 import {
   FILTER_SPECS,
   type FilterKey,
@@ -19,7 +18,7 @@ import {
 } from "../../shared/contract/vocabulary.ts";
 import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { checkedFilters } from "../../shared/filters.ts";
-import { type Command, collect, Option, offering } from "../options.ts";
+import { type Command, collect, Option, offering, wholeNumber } from "../options.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
 export interface FilterOptions extends NamedSegment {
@@ -113,7 +112,7 @@ async function flagValues(
     if (words === undefined) continue;
     const typed =
       match === "range"
-        ? words.map((text) => integer(flagOf(key), text))
+        ? words.map(wholeNumber(flagOf(key), 0, Number.MAX_SAFE_INTEGER))
         : await valuesGiven(context, flagOf(key), words);
     if (!list && typed.length > 1 && key !== "company_network_url")
       throw oneValue(key, typed.map(String));
@@ -176,14 +175,4 @@ export function valuesWithin(
   }
 
   return values && [...distinct.values()];
-}
-
-function integer(flag: string, text: string): number {
-  const value = whole(text);
-  if (value !== undefined) return value;
-  throw usageError(
-    `${flag} takes a whole number of 0 or more, not "${echo(text)}"`,
-    undefined,
-    "invalid_filter",
-  );
 }

@@ -55,7 +55,8 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
   try {
     context.stdout.write(await readFile(file, "utf8"));
   } catch (cause) {
-    const why = `the completion script is missing from the installation: ${(cause as Error).message}`;
+    const { message } = cause as Error;
+    const why = `the completion script is missing from the installation: ${message}`;
     throw failed.internal(why, "install headcount again", "missing_file", cause);
   }
 }

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import {
   dropVendor,
-  isCopyOf,
   keepVendor,
   ownFile,
   shippedNames,
@@ -11,12 +10,12 @@ import {
 } from "../../app/vendors.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import {
-  type Config,
   checkName,
   existingConnection,
   findConnection,
   readConfig,
   SAMPLE,
+  serviceIdOf,
   updateConfig,
   withConnection,
 } from "../../engine/connections/config.ts";
@@ -25,7 +24,7 @@ import { summaryOf } from "../../engine/dialect/terms.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { creditsText, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
-import { counted, echo } from "../../shared/contract/text.ts";
+import { counted, echo, present } from "../../shared/contract/text.ts";
 import { paidCall } from "../../shared/dialect/shape.ts";
 import { failed, usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
@@ -37,6 +36,7 @@ import { type LoginOptions, logIn } from "./login.ts";
 interface AddOptions extends LoginOptions {
   readonly dialect?: string;
   readonly price?: string;
+  readonly sharedKey?: boolean;
 }
 
 export function registerDialects(connections: Command, context: Context): void {
@@ -49,6 +49,7 @@ export function registerDialects(connections: Command, context: Context): void {
     .argument("<name>", "name of the connection")
     .requiredOption("--dialect <name|file>", "a vendor's file: its name, or a path of your own")
     .option("--price <credits>", "what a person costs by your plan, in place of the file's price")
+    .option("--shared-key", "other machines buy by this key, too: no balance tells a charge")
     .option("--key-stdin", "read the key from stdin instead of asking for it")
     .option("--insecure-storage", "keep the key in a file (mode 0600) instead of the keychain")
     .examples(`
@@ -95,43 +96,21 @@ async function vendorBy(word: string, context: Context): Promise<Vendor> {
 }
 
 /**
- * The same file with another price of a person, as prices differ by plan: its copy has it.
+ * The same file with another price of a person, as prices differ by plan, and with who else buys
+ * by the key: its copy has it.
  * @throws CliError exit 2 for what is no amount
  */
-function pricedAt({ file }: Vendor, credits: string): Promise<Vendor> {
+async function adapted(given: Vendor, { price: credits, sharedKey }: AddOptions): Promise<Vendor> {
+  if ((credits ?? sharedKey) === undefined) return given;
+  const { file } = given;
   const { calls } = file;
   const name = calls.read === undefined ? "search" : "read";
   const call = paidCall(file);
   // No page told it, so it has no day.
   const { read: _, ...price } = call.price ?? { per: "row" as const };
-  const paid = { ...call, price: { ...price, credits } };
-  const text = JSON.stringify({ ...file, calls: { ...calls, [name]: paid } }, null, 2);
-  return vendorOf(text, `--price ${echo(credits)}`);
-}
-
-/**
- * What is owned, spent and undone is of an address: ids of two vendors at one would be mixed up.
- * @throws CliError exit 2 where another vendor is spoken to there
- */
-function requireAlone(
-  name: string,
-  baseUrl: string,
-  file: Vendor["file"],
-  connections: Config["connections"],
-): void {
-  const other = Object.entries(connections).find(
-    ([of, { baseUrl: at, vendor }]) =>
-      of !== name && at === baseUrl && vendor !== undefined && !isCopyOf(file, vendor),
-  );
-  if (other === undefined) return;
-  const [of] = other;
-  throw usageError(
-    `${of} is another vendor at ${baseUrl}: ` +
-      "people of two at one address would be taken for each other's",
-    `give ${file.name} one of its own, another port or path of the proxy; ` +
-      `headcount connections remove ${of} frees this one`,
-    "reserved_name",
-  );
+  const paid = credits === undefined ? call : { ...call, price: { ...price, credits } };
+  const own = { ...file, ...present({ shared: sharedKey }), calls: { ...calls, [name]: paid } };
+  return vendorOf(JSON.stringify(own, null, 2), `--price ${echo(credits ?? "")}`);
 }
 
 async function add(
@@ -142,17 +121,15 @@ async function add(
   if (name === SAMPLE)
     throw usageError('"sample" is built in', "choose another name", "reserved_name");
 
-  const given = await vendorBy(options.dialect ?? "", context);
-  const vendor = options.price === undefined ? given : await pricedAt(given, options.price);
+  const vendor = await adapted(await vendorBy(options.dialect ?? "", context), options);
   const { file, digest } = vendor;
   const baseUrl = baseUrlText(parseBaseUrl(options.baseUrl ?? file.base));
   const dir = configDir(context);
-  const { connections } = readConfig(dir);
-  const before = connections[name];
-  requireAlone(name, baseUrl, file, connections);
-  // A key stays with the address that it was stored for.
-  const kept = before?.baseUrl === baseUrl ? before : {};
-  const connection = { ...kept, baseUrl, vendor: await keepVendor(vendor, context) };
+  const before = findConnection(readConfig(dir), name);
+  const own = { baseUrl, vendor: await keepVendor(vendor, context) };
+  // A key stays with the service that it was stored for.
+  const isSame = before !== undefined && serviceIdOf(before) === serviceIdOf(own);
+  const connection = { ...(isSame ? before : {}), ...own };
 
   const dialect = summaryOf(file);
   if (!options.json) tell(dialect, unitOf(file), printer);

@@ -91,6 +91,7 @@ async function tryBuying(
 ): Promise<void> {
   const { tryPaid } = await import("../../app/doctor/bought.ts");
   const asks = options.yes !== true && canPrompt(context);
+
   const spent = await withSession(context, options, async (session) => {
     const { counting } = session.client.dialect;
     const count = counting === undefined ? "" : `; ${countCosts(counting.price)}`;
@@ -101,7 +102,10 @@ async function tryBuying(
       throw declined("declined; nothing was spent");
     return tryPaid(session, context, { most, add });
   });
-  printer.note(`spent ${creditsText(spent)}; what came is kept, and in headcount spend`);
+
+  const charged =
+    spent === undefined ? "what was charged" : `spent ${creditsText(spent)}; what came`;
+  printer.note(`${charged} is kept, and in headcount spend`);
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;

@@ -1,7 +1,7 @@
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { didYouMean, nearest } from "../../shared/contract/suggest.ts";
+import { aside, didYouMean, nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import {
   FILTER_KEYS,
@@ -73,7 +73,7 @@ function parseKey(text: string): FilterKeySpec {
   if (spec !== undefined) return spec;
   const hint = didYouMean(name, FILTER_KEYS) ?? "headcount filters lists the keys";
   throw usageError(
-    `unknown filter: "${text}"; valid filters: ${FILTER_KEYS.join(", ")}`,
+    `unknown filter: "${echo(text)}"; valid filters: ${FILTER_KEYS.join(", ")}`,
     hint,
     "unknown_filter",
   );
@@ -100,6 +100,8 @@ async function printValues(
   { options, printer, context }: Desk<FiltersOptions>,
 ): Promise<void> {
   const { prefix, top = TOP } = options;
+  const { key, match } = spec;
+  const title = key.replaceAll("_", " ");
   const { withSession } = await import("../session.ts");
   const { valuesIn } = await import("../../app/count/values.ts");
 
@@ -107,9 +109,9 @@ async function printValues(
     const facet = await valuesIn(session, context, { spec, filters: {}, limit: top, prefix });
     if (facet === undefined) {
       throw usageError(
-        `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
-        spec.match === "range"
-          ? `${flagOf(spec.key)} takes any whole number`
+        `nobody lists the values of ${key}: not the service, and nothing is owned of it`,
+        match === "range"
+          ? `${flagOf(key)} takes any whole number`
           : "headcount count counts any value for free",
         "no_values",
       );
@@ -119,7 +121,7 @@ async function printValues(
 
     if (printer.json)
       printer.document<"filters">({
-        key: spec.key,
+        key,
         prefix: prefix ?? null,
         from,
         values,
@@ -129,8 +131,8 @@ async function printValues(
     else {
       const columns: readonly ColumnOf<(typeof values)[number]>[] = [
         {
-          name: spec.key,
-          title: spec.key.replaceAll("_", " "),
+          name: key,
+          title,
           long: true,
           value: ({ value }) => value,
         },
@@ -145,10 +147,7 @@ async function printValues(
 
     const all = await valuesIn(session, context, { spec, filters: {}, limit: 1_000 });
     const near = nearest(normalForm(prefix), all?.values.map(({ value }) => value) ?? []);
-    printer.note(
-      `no ${spec.key.replaceAll("_", " ")} begins with ` +
-        `"${echo(prefix)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,
-    );
+    printer.note(`no ${title} begins with "${echo(prefix)}"${aside(near, '"')}`);
   });
 }
 

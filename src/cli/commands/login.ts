@@ -63,7 +63,7 @@ To try things without an account: headcount -c sample account`)
       writes connection
       exits 3 7 8 130`,
       async (options: LoginOptions, name: string | undefined) => {
-        refuseKeyArgument([name, options.key, options.apiKey, ...login.args.slice(1)], options);
+        refuseKeyArgument([name, options.key, options.apiKey, ...login.args.slice(1)]);
         await logIn(name, options, context);
       },
     );
@@ -73,10 +73,9 @@ To try things without an account: headcount -c sample account`)
  * A key in an argument is in the shell's history and in
  * the list of processes already: it is refused, not used.
  */
-function refuseKeyArgument(words: readonly (string | undefined)[], options: LoginOptions): void {
-  const [, , , ...excess] = words;
-  const hasKey = words.some((word) => word !== undefined && /_(live|test)_|^.{65,}$/.test(word));
-  if (hasKey || options.key !== undefined || options.apiKey !== undefined) {
+function refuseKeyArgument(words: readonly (string | undefined)[]): void {
+  const [, key, apiKey, ...excess] = words;
+  if ((key ?? apiKey) !== undefined || /_(live|test)_|^.{65,}$/m.test(words.join("\n"))) {
     throw usageError(
       "a key is never taken from an argument: others can read it in " +
         "the list of processes and in the shell's history",

@@ -3,7 +3,7 @@ import { pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
-import { isResumable, type RunSummary } from "../../engine/runs/reader.ts";
+import { isResumable, onwardOf, type RunSummary } from "../../engine/runs/reader.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
 import { CliError, command, option, say, usageError } from "../../shared/errors.ts";
@@ -111,7 +111,7 @@ function nothingToResume(runs: readonly RunSummary[], options: ExportFlags): str
     const are = working.length === 1 ? "a run is" : `${working.length} runs are`;
     return `Nothing to resume: ${are} at work in another process: ${someOf(working)}\n`;
   }
-  const but = last === undefined ? "" : `; ${resumeOf(last.plan)} goes on with ${which}`;
+  const but = last === undefined ? "" : `; ${onwardOf(last)} goes on with ${which}`;
   return `Nothing to resume: no run is unfinished${but}\n`;
 }
 
@@ -128,6 +128,6 @@ function theUnfinished(runs: readonly RunSummary[]): string | undefined {
 
   throw usageError(
     `${open.length} runs are unfinished: ${someOf(each)}`,
-    `name one: ${resumeOf(first.plan)}`,
+    `name one: ${onwardOf(first)}`,
   );
 }

@@ -16,11 +16,10 @@ import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
 import { credits, creditsText, priceOf, priceText } from "../../shared/contract/money.ts";
 import { counted, grouped, whenGiven } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
+import type { Entries } from "../terminal/table.ts";
 
 export const wordingOf = ({ kind }: Target) =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
-
-type Entries = readonly (readonly [string, string | undefined])[];
 
 /** @param whole with what only `--dry-run` is asked for */
 export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {
@@ -46,7 +45,8 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ],
     [
       "to buy",
-      `${most}${grouped(rowsToBuy(quote))}${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`,
+      `${most}${grouped(rowsToBuy(quote))}` +
+        `${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`,
     ],
     ["uncounted", uncountedText(quote, target)],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
@@ -109,9 +109,10 @@ function againText({ share, bound }: Quote): string {
   return again <= 0 ? "" : `, up to ${grouped(again)} of them owned already`;
 }
 
-const drawnText = ({ seed, together }: SampleQuote): string =>
-  "by chance, " +
-  `${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
+function drawnText({ seed, together }: SampleQuote): string {
+  const how = together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`;
+  return `by chance, ${how}, seed ${seed}`;
+}
 
 /** What is owned already of the segment, and what it takes to buy only the others. */
 function ownedEntries(quote: Quote, target: Target): Entries {

@@ -4,7 +4,7 @@ import { type Context, written } from "../../shared/context.ts";
 import { harmless, harmlessJson } from "../../shared/contract/text.ts";
 import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
-import type { TextColumn } from "./table.ts";
+import type { Entries, TextColumn } from "./table.ts";
 
 type TsvValue = string | number | bigint | boolean | null | undefined;
 
@@ -29,8 +29,6 @@ export interface PrintOptions {
 
 // Tabs stay: they part the columns of TSV.
 const harmlessLines = (text: string): string => text.replace(/[^\n\t]+/g, harmless);
-
-type Entries = readonly (readonly [label: string, value: string | undefined])[];
 
 /**
  * It alone knows whether stdout is a terminal or a pipe, how wide it is and whether it has colour.

@@ -1,5 +1,6 @@
 import Table from "cli-table3";
 import { harmless } from "../../shared/contract/text.ts";
+import type { OwnCommand } from "../../shared/errors.ts";
 import type { Style } from "./style.ts";
 import { isolateRightToLeft, truncate, widthOf, wrap } from "./width.ts";
 
@@ -201,23 +202,32 @@ export function createRowsTable(
   };
 }
 
+/** Label and value; a command is not broken into lines, so that what is copied is one. */
+export type Entries = readonly (readonly [label: string, value: string | OwnCommand | undefined])[];
+
 export function renderCard(
-  entries: readonly (readonly [label: string, value: string | undefined])[],
+  entries: Entries,
   options: TableOptions & { readonly indent?: number },
 ): string {
   const shown = entries.filter(
-    (entry): entry is readonly [string, string] => entry[1] !== undefined && entry[1] !== "",
+    (entry): entry is readonly [string, string | OwnCommand] =>
+      entry[1] !== undefined && entry[1] !== "",
   );
   const indent = " ".repeat(options.indent ?? 0);
   const labels = Math.max(0, ...shown.map(([label]) => widthOf(label)));
   const room = Math.max(10, options.width - indent.length - labels - GAP);
-  const cells = shown.map(([label, value]) => [
-    options.style.faint(label.padEnd(labels)),
-    wrap(harmless(value), room).join("\n"),
-  ]);
-  if (cells.length === 0) return "";
+  if (shown.length === 0) return "";
 
-  return layOut(cells, [labels, room], ["left", "left"])
+  const values = shown.map(([, value]) =>
+    typeof value === "string" ? wrap(harmless(value), room) : [harmless(`${value}`)],
+  );
+  const cells = shown.map(([label], index) => [
+    options.style.faint(label.padEnd(labels)),
+    values[index]?.join("\n") ?? "",
+  ]);
+  const widest = Math.max(...values.flat().map(widthOf));
+
+  return layOut(cells, [labels, widest], ["left", "left"])
     .map((line) => `${indent}${isolateRightToLeft(line)}`.trimEnd())
     .map((line) => `${line}\n`)
     .join("");

@@ -14,6 +14,12 @@ interface PacerOptions {
   readonly now: () => number;
 }
 
+/** Calls that a file says there may be. */
+interface DeclaredLimits {
+  readonly per_minute?: number;
+  readonly per_second?: number;
+}
+
 interface Bucket {
   readonly limit: number;
   remaining: number;
@@ -76,7 +82,7 @@ export class Pacer {
   #leasedUntil = 0;
   #writtenAt = Number.NEGATIVE_INFINITY;
   #minuteLimit: number | undefined;
-  #declared: number | undefined;
+  #declared: DeclaredLimits | undefined;
   /** When turns are due that a call has still to make use of. */
   #turns: number[] = [];
   readonly #name = `${pid}/${++pacers}`;
@@ -86,9 +92,9 @@ export class Pacer {
     this.#file = stateDir === undefined ? undefined : sharedFile(stateDir, baseUrl, apiKey);
   }
 
-  /** No minute has more calls than that, from the first one on, whatever replies tell. */
-  declare(perMinute: number | undefined): void {
-    this.#declared = perMinute;
+  /** No minute, and no second, has more calls than that, whatever replies tell. */
+  declare(limits: DeclaredLimits | undefined): void {
+    this.#declared = limits;
   }
 
   get isDeclared(): boolean {
@@ -103,7 +109,7 @@ export class Pacer {
 
   /** For a request to come, as {@link take} does where nothing is declared. */
   takeAhead(): number {
-    const waitMs = Math.max(this.#takeDeclared(this.#declared), this.#takeTold());
+    const waitMs = Math.max(this.#takeDeclared(), this.#takeTold());
     this.#turns.push(this.#now() + waitMs);
     return waitMs;
   }
@@ -134,15 +140,19 @@ export class Pacer {
     return isShared;
   }
 
-  #takeDeclared(most: number | undefined): number {
-    if (most === undefined) return 0;
+  #takeDeclared(): number {
+    if (this.#declared === undefined) return 0;
+    const { per_minute: most = Infinity, per_second: eachSecond = Infinity } = this.#declared;
     const at = this.#now();
     const kept = Math.min(most, MOST_KEPT);
     const lastsMs = (MINUTE * kept) / most + TURN_MS;
+    // One after the other, at even distances, of which one may be late.
+    const apartMs = (1_000 + GUARD_MS) / eachSecond;
     let due = at;
     this.#update((shared) => {
       const known = (shared.calls ?? []).filter((when) => when < at + MOST_AHEAD_MS);
-      due = Math.max(at, known.at(-1) ?? 0, (known.at(-kept) ?? -lastsMs) + lastsMs);
+      const next = (known.at(-1) ?? -apartMs) + apartMs;
+      due = Math.max(at, next, (known.at(-kept) ?? -lastsMs) + lastsMs);
       shared.calls = [...known, due].slice(-kept);
     });
 

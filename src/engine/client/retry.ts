@@ -60,7 +60,7 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
 const isNotYet = (error: unknown): boolean =>
   error instanceof ServiceError && error.envelope && error.status < 300;
 
-/** The attempts of one call. By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
+/** The attempts of a call: by `Retry-After`, the reset or jitter (250 ms x 2^n, up to 15 s). */
 export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { echo, isObject, present, spanMs } from "../../shared/contract/text.ts";
+import { echo, isObject, present, spanMs, withoutSecrets } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Dialect } from "../client/dialect.ts";
@@ -39,13 +39,25 @@ export const configFile = (dir: string): string => join(dir, "config.json");
 
 export const SAMPLE = "sample";
 
+/** Of its text, in the name of a copy, behind the name of the file. */
+export const COPY_DIGITS = 12;
+
+interface Site {
+  readonly baseUrl: string;
+  readonly vendor?: string | undefined;
+}
+
+/** Who sells, as runs and libraries name it: people of two at one address are not the same. */
+export const serviceIdOf = ({ baseUrl, vendor }: Site): string =>
+  vendor === undefined ? baseUrl : `${baseUrl}#${vendor.slice(0, -1 - COPY_DIGITS)}`;
+
 const WORD = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /** It is also a file's. @param what it names @throws CliError (exit 2) */
 export function checkWord(name: string, what: "connection" | "segment", example: string): string {
   if (WORD.test(name)) return name;
 
-  const suggestion = name
+  const suggestion = withoutSecrets(name)
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, "-")
     .replace(/^[-_]+|-+$/g, "")

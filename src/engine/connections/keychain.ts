@@ -177,7 +177,9 @@ const TEXTS: Readonly<
     message:
       "the keychain is locked, and the question for its password " +
       "was dismissed or cannot be shown here",
-    hint: "unlock it (log in at the desktop, or gnome-keyring-daemon --unlock; KeePassXC: its database)",
+    hint:
+      "unlock it (log in at the desktop, or gnome-keyring-daemon --unlock; " +
+      "KeePassXC: its database)",
   },
   hung: {
     message: "the keychain did not answer in time",

@@ -45,10 +45,13 @@ export class Charges {
   #begun = 0;
   /** Whether a balance that only a call of its own tells was seen to fall by a price. */
   #isSeen = false;
+  /** Whether whoever buys by the same key elsewhere lowers it, too. */
+  readonly #isForeign: boolean;
 
   constructor(file: DialectFile, now: () => number, payer: Pick<Pacer, "pays"> | undefined) {
     this.#now = now;
     const { balance, charged } = paidCall(file).reply ?? {};
+    this.#isForeign = file.shared === true;
     const isByBalance = (balance ?? file.calls.account) !== undefined && charged === undefined;
     this.#payer = isByBalance ? payer : undefined;
   }
@@ -130,7 +133,7 @@ export class Charges {
 
   /** Whether calls of others of this machine may have been charged since then. */
   #isShared(since: number): boolean {
-    return this.#payer?.pays(this.#chargedUntil(), since) === true;
+    return this.#isForeign || this.#payer?.pays(this.#chargedUntil(), since) === true;
   }
 
   /** Until when what is under way may be charged. */
@@ -142,7 +145,7 @@ export class Charges {
   #fellBy(span: CallSpan, balance: Credits | undefined, calls = 1): Credits | undefined {
     if (balance === undefined || this.#balance === undefined || !this.#isAlone(span, calls))
       return undefined;
-    // Of what others of this machine took nobody can say which of them did.
+    // Of what others took nobody can say which of them did.
     if (this.#isShared(this.#seenAt)) return undefined;
     const fell = this.#balance - balance;
     return fell < 0n ? undefined : (fell as Credits);

@@ -3,7 +3,7 @@ import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/con
 import { grouped, isObject, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
-import type { DialectFile, VendorCall } from "../../shared/dialect/shape.ts";
+import type { DialectFile, Meaning, VendorCall } from "../../shared/dialect/shape.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { type DeclaredPace, requestTurn } from "../client/declared-limit.ts";
@@ -110,7 +110,7 @@ export class DialectClient implements ServiceClient {
     const { copy, isProbe = false, onCharged, pace } = terms;
     this.names = new Names(file, pricedCounting(file), (...asked) => this.#found(...asked), terms);
     this.#onCharged = onCharged;
-    pace?.pacer.declare(file.limits?.per_minute);
+    pace?.pacer.declare(file.limits);
     this.#pace = pace;
     this.#charges = new Charges(file, options.now, pace?.pacer);
     const headers = filled(file.headers, { key: options.apiKey }) as Record<string, string>;
@@ -153,13 +153,10 @@ export class DialectClient implements ServiceClient {
 
     const { call, rows } = counting;
     await this.names.require(Object.keys(filters), counting, signal);
-    const reply = await this.#ask(call, expressions, rows, signal);
-    if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, call);
-
-    const place = call.reply?.total ?? "total";
+    const reply = await this.#ask(call, { filters: expressions, rows }, signal);
     const count = reply.is === "none" ? 0 : totalIn(reply, call);
     if (count === undefined)
-      throw notAsDeclared(this.#file, reply, { place, is: "a whole number" });
+      throw notAsDeclared(this.#file, reply, { place: call.reply?.total, is: "a whole number" });
     const meta = metaOf(this.#options.now(), reply, amountAt(call.reply?.charged, reply.told));
     return { count, cached: undefined, asOf: undefined, unmatched: null, meta };
   }
@@ -170,10 +167,8 @@ export class DialectClient implements ServiceClient {
     { call, rows }: CountPage,
     signal: AbortSignal | undefined,
   ): Promise<number | undefined> {
-    const reply = await this.#ask(call, filters, rows, signal);
-    if (reply.is === "none" || reply.is === "refused") return 0;
-    if (reply.is !== "ok") throw this.#failure(reply, call);
-    return totalIn(reply, call);
+    const reply = await this.#ask(call, { filters, rows }, signal, "refused");
+    return reply.is === "ok" ? totalIn(reply, call) : 0;
   }
 
   /**
@@ -210,15 +205,17 @@ export class DialectClient implements ServiceClient {
     return undefined;
   }
 
-  /** The first page, for nothing. */
-  #ask(
+  /** A page, the first one if nothing else is said, for nothing. @param nor what is nobody, too */
+  async #ask(
     call: VendorCall,
-    filters: readonly unknown[],
-    rows: number,
+    page: Filling,
     signal: AbortSignal | undefined,
+    nor: Meaning = "none",
   ): Promise<Answer> {
-    const ask = { filters, rows, page: firstOf(call), offset: 0 };
-    return this.#send(call, ask, { paid: false, signal });
+    const values = { page: firstOf(call), offset: 0, ...page };
+    const reply = await this.#send(call, values, { paid: false, signal });
+    if (!["ok", "none", nor].includes(reply.is)) throw this.#failure(reply, call);
+    return reply;
   }
 
   #failure(reply: VendorReply, call: VendorCall): Error {
@@ -289,8 +286,9 @@ export class DialectClient implements ServiceClient {
     const found = this.#rowsOf(reply, call, perPage);
     const { rows } = found;
 
-    const isLast = rows.length === 0 || (rows.length < perPage && endsShort(call));
-    const next = text(placed(call.reply?.next ?? "next", reply.told)) ?? null;
+    const isOn = moreIn(reply, call) ?? (rows.length >= perPage || !endsShort(call));
+    const isLast = rows.length === 0 || !isOn;
+    const next = text(placed(call.reply?.next, reply.told)) ?? null;
     const isByCursor = call.pages?.by === "cursor";
     const total = totalIn(reply, call);
     return this.#pageOf(reply, call, {
@@ -391,28 +389,25 @@ export class DialectClient implements ServiceClient {
     const at = next === undefined ? 0 : Number(next);
     const place = isByCursor ? { cursor: next } : { page: firstOf(search) + at / rows, offset: at };
     const values = { filters: expressionsOf(this.#file, filters), rows, ...place };
-    const reply = await this.#send(search, values, { paid: false, signal });
-    if (reply.is !== "ok" && reply.is !== "none") throw this.#failure(reply, search);
+    const reply = await this.#ask(search, values, signal);
 
     const list = reply.is === "none" ? [] : placed(places.rows, reply.told);
     if (!Array.isArray(list))
       throw notAsDeclared(this.#file, reply, { place: places.rows, is: "a list of ids" });
-    const of = (item: JsonValue): JsonValue | undefined =>
-      places.id === undefined ? item : placed(places.id, { ...reply.told, body: item });
     const items = (list as readonly JsonValue[]).filter((item) => item !== null);
     const ids = items.map((item) => {
-      const id = text(of(item));
+      const id = text(placed(places.id ?? "", { ...reply.told, body: item }));
       if (id !== undefined) return id;
       const place = [places.rows, places.id].filter(Boolean).join("[0].");
       throw notAsDeclared(this.#file, reply, { place, is: "a list of ids" });
     });
 
-    const cursor = text(placed(places.next ?? "next", reply.told)) ?? null;
-    const further = isByCursor ? cursor : ids.length === rows ? String(at + rows) : null;
+    const cursor = text(placed(places.next, reply.told)) ?? null;
+    const isOn = moreIn(reply, search) ?? (isByCursor || ids.length === rows);
     return {
       // Whoever is found twice is read once.
       ids: [...new Set(ids)],
-      next: ids.length === 0 ? null : further,
+      next: ids.length > 0 && isOn ? (isByCursor ? cursor : String(at + rows)) : null,
       total: totalIn(reply, search),
       meta: metaOf(this.#options.now(), reply, amountAt(places.charged, reply.told)),
     };
@@ -575,7 +570,13 @@ const isNoRecord = (value: JsonValue): boolean => !isObject(value);
 const firstOf = ({ pages }: VendorCall): number => pages?.first ?? 1;
 
 const totalIn = ({ told }: VendorReply, { reply }: VendorCall): number | undefined =>
-  whole(placed(reply?.total ?? "total", told));
+  whole(placed(reply?.total, told));
+
+/** Whether another page follows, where the reply says it. */
+function moreIn({ told }: VendorReply, { reply }: VendorCall): boolean | undefined {
+  const more = placed(reply?.more, told);
+  return typeof more === "boolean" ? more : undefined;
+}
 
 const endsShort = ({ pages }: VendorCall): boolean => (pages?.end ?? ["short"]).includes("short");
 
@@ -625,7 +626,9 @@ const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: 
     message:
       `${name} charged ${creditsText(charged)} for a call that ${does}, ` +
       `which by its file costs ${creditsText(declared)}`,
-    hint: `"price" says in the file what a call costs, and "none" of it what nobody costs`,
+    hint:
+      `"price" says in the file what a call costs, and "none" of it what nobody costs; where ` +
+      "others buy by the same key elsewhere, connections add ... --shared-key",
   });
 
 const strange = (

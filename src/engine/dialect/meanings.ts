@@ -141,22 +141,13 @@ export const metaOf = (
 });
 
 export const amountAt = (place: string | undefined, told: VendorBody): Credits | undefined =>
-  place === undefined ? undefined : parseCredits(placed(place, told));
+  parseCredits(placed(place, told));
 
 /** What a call costs that brought so many, as the file has it. */
 export function declaredPrice({ price }: VendorCall, rows: number): Credits {
-  const {
-    per = "call",
-    credits: each = "0",
-    none = "0",
-    least = "0",
-    rows: unit = 1,
-  } = price ?? {};
-  const amount = parseCredits(each) ?? ZERO;
+  const { per = "call", credits: each = "0", none = "0", rows: unit = 1 } = price ?? {};
   if (rows === 0 && per !== "call") return parseCredits(none) ?? ZERO;
 
   const units = per === "row" ? rows : per === "started" ? Math.ceil(rows / unit) : 1;
-  const sum = priceOf(units, amount);
-  const floor = parseCredits(least) ?? ZERO;
-  return sum < floor ? floor : credits(sum);
+  return credits(priceOf(units, parseCredits(each) ?? ZERO));
 }

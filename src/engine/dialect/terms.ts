@@ -1,5 +1,5 @@
 // Tested by test/unit/engine/dialect/terms.test.ts.
-import { formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { holesOf } from "../../shared/dialect/holes.ts";
 import {
@@ -71,6 +71,8 @@ export function termsOf(file: DialectFile) {
   const { pages } = calls.search;
   const most = calls.search.gives === "ids" ? (calls.read?.most ?? 1) : pages?.size[1];
   const { price, rows } = unitOf(paidCall(file)) ?? {};
+  const { per_minute = Infinity, per_second = Infinity } = limits ?? {};
+  const perMinute = Math.min(per_minute, 60 * per_second);
 
   return {
     costs: {
@@ -81,7 +83,7 @@ export function termsOf(file: DialectFile) {
     limits: {
       per_page_max: rows === undefined || rows === 1 ? Math.min(most ?? 1, PER_PAGE_MAX) : rows,
       max_depth: pages?.depth,
-      per_minute: limits?.per_minute,
+      per_minute: Number.isFinite(perMinute) ? perMinute : undefined,
     },
   };
 }
@@ -93,12 +95,9 @@ export function termsOf(file: DialectFile) {
  */
 function unitOf({ most = 1, pages, price }: VendorCall) {
   const [, largest = most] = pages?.size ?? [];
-  const { credits = "0", least = "0", per, rows: begun = 1 } = price ?? {};
-  const isOne = per === "row" || (per === "match" && most === 1);
-  const together = per === "request" ? largest : per === "started" ? begun : undefined;
-  const rows = isOne ? 1 : together;
-  const isDear = (parseCredits(least) ?? ZERO) > (parseCredits(credits) ?? ZERO);
-  if (rows === undefined || rows > Math.min(largest, PER_PAGE_MAX) || isDear) return undefined;
+  const { credits = "0", per = "call", rows: begun } = price ?? {};
+  const rows = { row: 1, request: largest, started: begun, call: undefined }[per];
+  if (rows === undefined || rows > Math.min(largest, PER_PAGE_MAX)) return undefined;
   return { price: credits, rows };
 }
 

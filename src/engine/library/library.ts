@@ -372,7 +372,8 @@ function note(database: DatabaseSyncInstance, digest: string): void {
 }
 
 const EARLIER = `EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
-  AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))`;
+  AND (o.at, o.run, o.unit, o.position) <
+    (purchase.at, purchase.run, purchase.unit, purchase.position))`;
 const SQL = `SELECT (SELECT count(*) FROM shown) AS people,
   (SELECT count(*) FROM suppressed) AS suppressed,
   (SELECT count(DISTINCT person) FROM purchase WHERE person < 0) AS forgotten,

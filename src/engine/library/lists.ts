@@ -232,7 +232,8 @@ export class Lists {
     this.#run(
       `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT (output) DO UPDATE
-       SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,
+       SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view,
+         at = excluded.at`,
       output,
       JSON.stringify(filters),
       canonical,

@@ -3,7 +3,7 @@ import { conditionsOf, type Sql, whereSql } from "../../shared/contract/conditio
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { changedFields, fieldsOf } from "./history.ts";
 import { PERSON_COLUMNS } from "./person.ts";
-import { AMONG, allRows, queryRows } from "./sqlite.ts";
+import { AMONG, allRows, firstRow, queryRows } from "./sqlite.ts";
 
 export interface OwnedPerson {
   readonly identity: string;
@@ -24,6 +24,7 @@ export type Who =
   | readonly string[]
   | { readonly list: number }
   | { readonly addresses: readonly string[] }
+  | { readonly domains: readonly string[] }
   | { readonly run: string }
   | { readonly segment: string }
   | { readonly matching: CanonicalFilters };
@@ -70,6 +71,13 @@ export function identitiesIn(database: DatabaseSyncInstance, who?: Who): string[
   return rows.map(({ identity }) => identity);
 }
 
+/** How many of {@link identitiesIn}. */
+export function countIn(database: DatabaseSyncInstance, who?: Who): number {
+  const [where, ...values] = who === undefined ? [""] : whereOf(who);
+  const sql = `SELECT count(*) AS count FROM person${where}`;
+  return firstRow<{ count: number }>(database, sql, ...values)?.count ?? 0;
+}
+
 function whereOf(who: Who): readonly [where: string, ...values: (string | number)[]] {
   if ("matching" in who) {
     const { text, values } = matching(who.matching);
@@ -77,6 +85,12 @@ function whereOf(who: Who): readonly [where: string, ...values: (string | number
   }
   if ("addresses" in who)
     return [` WHERE network_url_address ${AMONG}`, JSON.stringify(who.addresses)];
+  if ("domains" in who)
+    return [
+      ` WHERE person.record IN (SELECT r FROM record
+        WHERE lower(body ->> '$.company_domain') ${AMONG})`,
+      JSON.stringify(who.domains),
+    ];
   if ("run" in who) return [" WHERE n IN (SELECT person FROM purchase WHERE run = ?)", who.run];
   if ("list" in who)
     return [among("SELECT person FROM member WHERE list = ? AND until IS NULL"), who.list];

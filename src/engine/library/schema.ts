@@ -79,12 +79,14 @@ const NOT_SUPPRESSED = "NOT IN (SELECT person FROM main.suppressed)";
 export const SHOWN = `CREATE TEMP VIEW shown AS SELECT * FROM main.person
   WHERE n ${NOT_SUPPRESSED}`;
 
+const FIELDS = PERSON_FIELDS.map((field) => `body ->> '$.${field}' AS ${field}`).join(", ");
+
 /** Temporary, so that they cost nobody else anything. Suppressed are left out. */
 export const VIEWS = `
 CREATE TEMP VIEW person AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED};
 CREATE TEMP VIEW record AS SELECT * FROM main.record WHERE person ${NOT_SUPPRESSED};
 CREATE TEMP VIEW purchase AS SELECT * FROM main.purchase WHERE person ${NOT_SUPPRESSED};
-CREATE TEMP VIEW people AS SELECT ${PERSON_FIELDS.map((field) => `body ->> '$.${field}' AS ${field}`).join(", ")}, body AS record,
+CREATE TEMP VIEW people AS SELECT ${FIELDS}, body AS record,
   ${ISO("bought_at")} AS bought_at,
   (SELECT ${ISO("min(at)")} FROM purchase WHERE purchase.person = n) AS first_bought_at,
   (SELECT count(*) FROM purchase WHERE purchase.person = n) AS times_bought,

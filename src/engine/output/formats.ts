@@ -215,7 +215,8 @@ const formatOfEnding = (ending: string | undefined): Format | undefined =>
   FORMATS.find((format) => TABLE[format].endings.some((each) => each === ending));
 
 const PACKED = PACKING_NAMES.map((name) => `.${name}`).join(" or ");
-const ENDINGS = `.csv, .tsv, .ndjson, .jsonl, .json, .xlsx and .parquet, the first five also with ${PACKED}`;
+const NAMED = ".csv, .tsv, .ndjson, .jsonl, .json, .xlsx and .parquet";
+const ENDINGS = `${NAMED}, the first five also with ${PACKED}`;
 const OTHER_ENDINGS: Readonly<Record<string, string>> = {
   zip: "name it .csv.gz, or .xlsx, which is small",
   xls: "name it .xlsx",

@@ -4,6 +4,7 @@ import { createReadStream, statSync } from "node:fs";
 import { access, constants, lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import host from "node:process";
+import { withoutSecrets } from "../../shared/contract/text.ts";
 import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
 import { engineOf } from "./tables/target.ts";
@@ -22,12 +23,14 @@ export const placeOf = async (output: string | undefined): Promise<string | unde
 export async function checkOutput(path: string): Promise<string> {
   const folder = dirname(path);
   const parent = await stat(folder).catch(() => undefined);
-  if (parent === undefined)
+  if (parent === undefined) {
+    const told = withoutSecrets(folder);
     throw usageError(
-      `the folder ${folder} does not exist`,
-      `mkdir -p ${shellWord(folder)}`,
+      `the folder ${told} does not exist`,
+      `mkdir -p ${shellWord(told)}`,
       "no_folder",
     );
+  }
   if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
 
   try {

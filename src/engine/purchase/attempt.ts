@@ -9,7 +9,7 @@ import type { PageReply } from "../client/types.ts";
 import { isFault, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnRefused } from "./failures.ts";
-import type { Flown } from "./flight.ts";
+import type { Flown, FreeBalance } from "./flight.ts";
 import { cursorGone } from "./page-failures.ts";
 import type { Wall } from "./remaining.ts";
 import type { Settlement, SettlementParts } from "./settle.ts";
@@ -30,8 +30,8 @@ export interface AttemptOptions extends Clock, Seller {
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-export interface AttemptParts
-  extends Pick<SettlementParts, "flight" | "budget" | "remaining" | "reading"> {
+export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" | "remaining"> {
+  readonly reading: FreeBalance;
   readonly settlement: Settlement;
 }
 

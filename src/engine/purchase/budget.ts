@@ -12,7 +12,7 @@ import {
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, type Sentence, say, theirs } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { hasOutlivedKey, type RunState, type Unit } from "../runs/journal.ts";
+import { hasOutlivedKey, pageCallOf, type RunState, type Unit } from "../runs/journal.ts";
 import type { Flight, Flown } from "./flight.ts";
 
 export interface BudgetOptions {
@@ -71,8 +71,7 @@ export class Budget {
 
   /** By how much asking again for a page raises what the run may cost. */
   riskOf(unit: Unit): Credits {
-    const { key: page, hold } = unit.intent;
-    return this.#run.books.riskOf({ page, hold, promised: this.isPromised(unit) });
+    return this.#run.books.riskOf(pageCallOf(unit, this.isPromised(unit)));
   }
 
   /** What the cap leaves, once pages of an earlier session were asked for again. */
@@ -89,7 +88,7 @@ export class Budget {
     const { maxRows } = this.#options;
     const room = this.room();
     const affordable = this.affordable(room);
-    if (room < this.#run.books.holdOf(0, ZERO)) return 0;
+    if (room < this.#run.books.floor) return 0;
     if (maxRows === undefined) return affordable;
     // A page that is being written counts whole: how
     // many rows it has is known only once it was read.
@@ -133,10 +132,6 @@ export class Budget {
       requestId,
       cause,
     });
-  }
-
-  holdOf(rows: number): Credits {
-    return this.#run.books.holdOf(rows, this.price, this.#options.parcel);
   }
 
   /** What rows cost together. @param price another one than is counted on now */

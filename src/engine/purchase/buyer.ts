@@ -104,7 +104,7 @@ export class Buyer {
     const budget = new Budget(options, run.state, flight);
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted, flight });
     const reading = new BalanceReading(options, { flight, budget });
-    const parts = { flight, remaining, budget, buffer, repeats: this.#repeats, reading };
+    const parts = { flight, remaining, budget, buffer, repeats: this.#repeats };
     const settlement = new Settlement({ ...options, onSettled: () => this.#progress() }, parts);
 
     this.#options = options;
@@ -113,7 +113,10 @@ export class Buyer {
     this.#buffer = buffer;
     this.#reading = reading;
     this.#settlement = settlement;
-    this.#attempts = new Attempts({ ...options, onWait: this.#progress }, { ...parts, settlement });
+    this.#attempts = new Attempts(
+      { ...options, onWait: this.#progress },
+      { ...parts, reading, settlement },
+    );
   }
 
   /**
@@ -345,7 +348,7 @@ export class Buyer {
       most: ask.most < ask.perPage ? ask.most : undefined,
       parcel,
       key: randomUUID(),
-      hold: this.#budget.holdOf(ask.most),
+      hold: this.#budget.priceOf(ask.most),
       promised: (honoursKeys && run.state.books.keepsKeys) || undefined,
       guess: !this.#budget.priceKnown || undefined,
       at: now(),

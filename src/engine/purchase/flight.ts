@@ -1,6 +1,5 @@
 // Tested by test/unit/flight.test.ts.
 import { type Credits, sumOfCredits } from "../../shared/contract/money.ts";
-import type { Quiet } from "../runs/books.ts";
 import { byPosition, type Unit } from "../runs/journal.ts";
 
 /**
@@ -33,8 +32,6 @@ export interface FreeBalance {
     flown: Flown,
     before?: (free: Credits) => Promise<void>,
   ): Promise<boolean>;
-  /** @param until when it was asked for: what others spent since may not be in it */
-  beside(balance: Credits, until: number, used?: Credits): Promise<Pick<Quiet, "beside" | "own">>;
 }
 
 /** Those of settled ones are counted in the run. */

@@ -8,7 +8,7 @@ import { checkSink } from "../output/sinks/sink.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
-import { spentBeside } from "../runs/spend.ts";
+import { beginsAt } from "../runs/spend.ts";
 import { isBoughtElsewhere } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { openRun } from "./locks.ts";
@@ -83,12 +83,9 @@ export async function endStale(
   { store, account, deps }: Omit<Trade, "options">,
 ): Promise<void> {
   const booked = run.state.uncertain;
-  const { balance, read } = account;
   try {
-    if (balance !== undefined) {
-      const beside = await spentBeside(run, balance, { until: read?.askedAt });
-      await run.append({ t: "quiet", balance, begins: true, ...beside, at: deps.now() });
-    }
+    const found = await beginsAt(run, account);
+    if (found.length > 0) await run.append(...found);
     await store.end(run, { how: "stale", why, at: deps.now() });
   } finally {
     await run.close();

@@ -15,7 +15,7 @@ import { CliError, clauses, option, say, usageError } from "../../shared/errors.
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { hasOutlivedKey, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
+import { hasOutlivedKey, KEY_LIFE_MS, pageCallOf, pendingUnits } from "../runs/journal.ts";
 import {
   companiesIn,
   type Matches,
@@ -246,12 +246,11 @@ export function spentOf(run: RunReader, { account, deps }: Omit<Trade, "store">)
   const { floor, price } = books;
   const isKept = keepsKeys(account, run.plan.dataset_version) && books.keepsKeys;
   const lost = pendingUnits(run.state).map((unit) => {
-    const { intent } = unit;
-    const promised = isKept && !hasOutlivedKey(unit, deps.now());
-    return { intent, again: books.riskOf({ page: intent.key, hold: intent.hold, promised }) };
+    const call = pageCallOf(unit, isKept && !hasOutlivedKey(unit, deps.now()));
+    return { rows: call.rows, hold: books.holdOf(call), again: books.riskOf(call) };
   });
   // What asking again under a promised key takes is spoken for by the reply that was lost.
-  const spokenFor = sumOfCredits(lost.map(({ intent, again }) => intent.hold - again));
+  const spokenFor = sumOfCredits(lost.map(({ hold, again }) => hold - again));
   const uncertain = credits(books.atMost - settled - spokenFor);
   return { rows, settled, uncertain, lost, price, floor };
 }

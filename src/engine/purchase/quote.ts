@@ -36,7 +36,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { limitedMs } from "../planning/question.ts";
-import type { RunState, Unit } from "../runs/journal.ts";
+import type { RunState } from "../runs/journal.ts";
 import { describeTarget, type Matches, type Plan, type Target } from "../runs/plan.ts";
 import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -128,6 +128,14 @@ export interface Quote {
 
 export type SampleQuote = Of<typeof sample>;
 
+/** A page that no reply came to. */
+interface Lost {
+  readonly rows: number;
+  readonly hold: Credits;
+  /** By how much asking again for it raises what the run may cost. */
+  readonly again: Credits;
+}
+
 export interface QuoteInput
   extends Matches,
     Pick<Quote, "assumed" | "balance" | "parcel" | "priceRead">,
@@ -149,8 +157,7 @@ export interface QuoteInput
    */
   readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & {
     readonly floor: Credits;
-    /** `again`: by how much asking again for it raises what the run may cost. */
-    readonly lost?: readonly (Pick<Unit, "intent"> & { readonly again: Credits })[];
+    readonly lost?: readonly Lost[];
   };
   readonly parts?:
     | { readonly counts: readonly number[]; readonly of: readonly unknown[] }
@@ -182,6 +189,8 @@ export function makeQuote(input: QuoteInput): Quote {
   const tries = looked + (isFirst ? (input.tries ?? 0) : 0);
   const requests = tries + requestCount(input, toBuy - looked);
   const isWhole = target.kind === "search" && !target.staff && drawn === undefined;
+  // Whom nobody counts nobody divides: they are asked for as they are, up to the wall.
+  const isDivided = isWhole && matches !== null;
 
   return {
     matches,
@@ -206,7 +215,7 @@ export function makeQuote(input: QuoteInput): Quote {
     requests,
     pageRows: input.pageRows,
     durationMs: limitedMs(requests, input.perMinute),
-    depth: isWhole && maxDepth < rows ? maxDepth : undefined,
+    depth: isDivided && maxDepth < rows ? maxDepth : undefined,
     sample: drawn && {
       seed: drawn.seed,
       rows: rowsOf(drawn.pages),
@@ -270,14 +279,11 @@ function rowsLeft(
   open: number,
 ): number {
   const rest = credits(maxCredits - spent.settled - spent.uncertain);
-  const shelved = (spent.lost ?? []).filter(({ intent }) => intent.hold > rest);
+  const shelved = (spent.lost ?? []).filter(({ hold }) => hold > rest);
 
   // Their reply may come at no further charge; while they wait for it that counts.
-  const waiting = sumOfCredits(shelved.map(({ intent, again }) => intent.hold - again));
-  const lost = shelved.reduce(
-    (sum, { intent }) => sum + affordableRows(intent.hold, price, parcel),
-    0,
-  );
+  const waiting = sumOfCredits(shelved.map(({ hold, again }) => hold - again));
+  const lost = shelved.reduce((sum, { rows }) => sum + rows, 0);
   const isOne =
     target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
@@ -391,7 +397,8 @@ export const costText = (
   { assumed, ...quote }: Pick<Quote, "assumed" | "credits">,
   cost = quote.credits,
 ): string =>
-  `${creditsText(cost)}${assumed === undefined ? "" : " (assumed: the account does not tell the price)"}`;
+  creditsText(cost) +
+  (assumed === undefined ? "" : " (assumed: the account does not tell the price)");
 
 /** What a quote is beyond, in words; undefined: it is within the balance and the cap of the key. */
 export function beyondFunds({ balance, capLeft, credits: cost }: Quote) {
@@ -556,8 +563,13 @@ function wayAround(
   if (target.kind === "enrich")
     return say`without ${option("again")} only the others are looked up`;
   if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
-  if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
-    return say`${around} buys only the others`;
+  const isStaff =
+    target.kind === "employees"
+      ? target.companies.length > 1 || target.perCompany !== null
+      : target.staff !== undefined;
+  if (isStaff) return say`${around} buys only the others`;
+  if (target.kind === "search" && (target.union ?? target.except) !== undefined)
+    return say`${around} takes one segment after the other, and pays for nobody again`;
   if (!exact && calls === 0) return "no count tells who the others are";
   if (total === owned) return exact ? "nobody is new" : say`${around} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";

@@ -6,7 +6,7 @@ import type { Books } from "../runs/books.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown, FreeBalance } from "./flight.ts";
+import type { Flight, Flown } from "./flight.ts";
 import type { Clock, Seller } from "./world.ts";
 
 /**
@@ -55,7 +55,7 @@ const NEEDS = {
  * The one mechanism where money is in doubt (docs/explanation/caps.md): what is
  * under way lands, the free balance is read, and the books have it.
  */
-export class BalanceReading implements FreeBalance {
+export class BalanceReading {
   readonly #options: ReadingOptions;
   readonly #parts: ReadingParts;
   #turn: Promise<unknown> = Promise.resolve();
@@ -68,10 +68,6 @@ export class BalanceReading implements FreeBalance {
     this.#parts = parts;
     this.#toldOf = options.run.state.uncertain;
     this.#isMute = options.balance === undefined;
-  }
-
-  beside(...[balance, until, used]: Parameters<FreeBalance["beside"]>) {
-    return spentBeside(this.#options.run, balance, { used, until });
   }
 
   /**
@@ -123,7 +119,7 @@ export class BalanceReading implements FreeBalance {
       t: "quiet",
       balance,
       rested: rested || undefined,
-      ...(await this.beside(balance, askedAt)),
+      ...(await spentBeside(run, balance, { until: askedAt })),
       askedAt,
       at: now(),
     });

@@ -179,7 +179,7 @@ export class Remaining {
   }
 
   lowerPerPage(rows: number): void {
-    this.perPage = Math.max(1, Math.min(this.perPage, rows));
+    this.perPage = Math.max(this.#least, Math.min(this.perPage, rows));
   }
 
   get somethingLeft(): boolean {

@@ -1,8 +1,9 @@
 // Tested by test/scene/ends.test.ts.
 import { type Credits, credits, minCredits } from "../../shared/contract/money.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
+import type { JournalRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import { spentBeside } from "../runs/spend.ts";
+import { beginsAt } from "../runs/spend.ts";
 import { ALL_BOUGHT, ending, endOf, isEmpty } from "./failures.ts";
 import type { ExportOptions, Trade } from "./order.ts";
 import { consentedCap, type Quote } from "./quote.ts";
@@ -27,23 +28,19 @@ export async function openSession(
   { account, options, deps }: Trade,
 ): Promise<Credits> {
   const { maxCredits, limit = null, fresh, job, budget } = options;
-  const { balance } = quote;
-  const { read } = account;
   const cap = consentedCap(quote, run.state.session, boundOf(options, run.state));
-  await run.append({
+  const session: JournalRecord = {
     t: "session",
     maxCredits: maxCredits ?? null,
     limit,
     cap,
-    balance,
-    read,
-    ...(balance && (await spentBeside(run, balance, { until: read?.askedAt }))),
     rows: quote.rowsIfNothingLost,
     again: fresh || undefined,
     job,
     budget,
     at: deps.now(),
-  });
+  };
+  await run.append(session, ...(await beginsAt(run, account)));
   deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });
 
   return cap;

@@ -18,9 +18,10 @@ import {
   type Unit,
 } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
+import { spentBeside } from "../runs/spend.ts";
 import { isContradicted, unaskedIn } from "./as-asked.ts";
 import type { Budget } from "./budget.ts";
-import type { Flight, Flown, FreeBalance } from "./flight.ts";
+import type { Flight, Flown } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import {
   cursorAgain,
@@ -52,7 +53,6 @@ export interface SettlementParts {
   readonly remaining: Remaining;
   readonly buffer: ReorderBuffer;
   readonly repeats: Repeats;
-  readonly reading: FreeBalance;
 }
 
 /**
@@ -82,9 +82,7 @@ export class Settlement {
     if (settled.owned !== undefined) return;
 
     this.hasLooked = true;
-    const { used = ZERO } = settled;
-    // A reply without rows is read once more when its turn comes, and says itself what it is.
-    if (settled.rows > 0 || used < 0n) this.#check(unit, used);
+    this.#check(unit, settled.used ?? ZERO);
   }
 
   async receive(flown: Flown, reply: PageReply): Promise<void> {
@@ -99,7 +97,7 @@ export class Settlement {
     const facts = this.#factsOf(unit, page, reply);
     const quiet = isQuiet && {
       quiet: true,
-      ...(await this.#parts.reading.beside(remaining, unit.intent.at, used)),
+      ...(await spentBeside(this.#options.run, remaining, { used, until: unit.intent.at })),
     };
     const quoted = budget.priceKnown ? budget.priceOf(placesOf(facts)) : (used ?? ZERO);
 

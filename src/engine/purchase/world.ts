@@ -3,6 +3,7 @@ import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Pacer } from "../client/pacing.ts";
 import type { AccountView, ServiceClient } from "../client/types.ts";
+import type { Books } from "../runs/books.ts";
 import type { Disk } from "../runs/disk.ts";
 
 export type Clock = Pick<Context, "now" | "sleep" | "random">;
@@ -52,20 +53,25 @@ export const perMinuteOf = (
   { seller }: { readonly seller: Seller },
 ) => account.perMinute ?? seller.pacer.perMinute();
 
+export async function payerOf({ seller, interrupted, now }: World): Promise<Payer> {
+  const askedAt = now();
+  const told = await seller.client.account(interrupted);
+  return { ...told, read: { askedAt, at: now() } };
+}
+
 /** With what the cap of the key leaves: as agreed to, else told where the account names its key. */
 export async function accountOf(
-  { seller: { client }, interrupted, now }: World,
+  world: World,
   agreed?: Pick<AccountView, "capLeft">,
 ): Promise<Payer> {
-  const askedAt = now();
-  const told = await client.account(interrupted);
-  const account = { ...told, read: { askedAt, at: now() } };
+  const { client } = world.seller;
+  const account = await payerOf(world);
   if (agreed !== undefined || account.keyId === undefined)
     return { ...account, capLeft: agreed?.capLeft };
-  return { ...account, capLeft: (await client.key(interrupted))?.cap?.left };
+  return { ...account, capLeft: (await client.key(world.interrupted))?.cap?.left };
 }
 
 /** What the service tells of who pays, and when it did: others may have spent since. */
 export interface Payer extends AccountView {
-  readonly read?: { readonly askedAt: number; readonly at: number };
+  readonly read: Books["lastRead"];
 }

@@ -26,8 +26,8 @@ import {
  * | `unsent` | it never went out | nothing |
  * | `quiet` | the balance, with nothing under way | |
  *
- * A hold is never below the rows at the dearest price seen, nor below the
- * dearest answer seen that brought no rows. A price of 0 is never learned.
+ * Whatever a hold was sent with, it counts as no less than the rows at the dearest price seen, and
+ * than the dearest answer seen that brought no rows. A price of 0 is never learned.
  * Who promises to know a key is believed: what brought no rows cost what it says,
  * and asking again under the key adds nothing to what was lost, however often.
  *
@@ -59,9 +59,8 @@ import {
  */
 export type Fact = Sent | Ending | Quiet | Over;
 
-export interface Sent {
-  readonly t: "sent";
-  readonly n: number;
+/** One that may be made. */
+export interface PageCall {
   /** The key of the page: attempts under one key may be one charge. */
   readonly page: string;
   readonly rows: number;
@@ -72,6 +71,11 @@ export interface Sent {
   readonly parcel?: number | undefined;
   /** Whether the service promises to still know the key. */
   readonly promised?: boolean | undefined;
+}
+
+export interface Sent extends PageCall {
+  readonly t: "sent";
+  readonly n: number;
   /** Times (`at`) are epoch milliseconds, and say on which day it was spent alone. */
   readonly at?: number;
 }
@@ -129,6 +133,8 @@ interface Attempt {
   isSpoken: boolean;
   /** Whether its answer says what it cost. */
   isSaid: boolean;
+  /** No answer came, or one that broke on its way: it may be what a reply under its key tells. */
+  isMissing: boolean;
   /** When it ended; until then when it was sent. */
   at: number;
 }
@@ -320,15 +326,16 @@ export class Books {
     );
   }
 
-  /** What a call may cost. @param price that is counted on */
-  holdOf(rows: number, price: Credits, parcel = 1): Credits {
-    return maxCredits(priceOf(rows, maxCredits(price, this.#price), parcel), this.#floor);
+  /** What a call may cost, by all that was seen. */
+  holdOf({ hold, rows, parcel }: PageCall): Credits {
+    const dearest = priceOf(rows, this.#price, parcel);
+    return maxCredits(maxCredits(hold, dearest), this.#floor);
   }
 
   /** By how much a call would raise what the run may have cost. */
-  riskOf(sent: Pick<Sent, "page" | "hold" | "promised">): Credits {
+  riskOf(sent: PageCall): Credits {
     const lost = this.#spokenFor(sent);
-    return creditsLess(sent.hold, lost === undefined ? 0n : this.#slack([lost]));
+    return creditsLess(this.holdOf(sent), lost === undefined ? 0n : this.#slack([lost]));
   }
 
   isUnderWay(attempt: number | undefined): boolean {
@@ -426,6 +433,7 @@ export class Books {
       heir: undefined,
       isSpoken: false,
       isSaid: false,
+      isMissing: false,
       at: sent.at ?? 0,
     };
     const lost = this.#spokenFor(sent);
@@ -450,6 +458,7 @@ export class Books {
     attempt.at = at ?? attempt.at;
     this.isRead = false;
     attempt.state = "lost";
+    attempt.isMissing = t === "lost" || isFault;
     if (t === "lost") return;
     if (t === "unsent") {
       this.#drop(attempt);
@@ -466,7 +475,7 @@ export class Books {
 
     const earlier = this.#earlier(attempt);
     // Whether what was lost was charged a reading may have told: of that it says nothing more.
-    const unread = earlier.filter((one) => one.state === "lost" && this.#open.includes(one));
+    const unread = earlier.filter((one) => one.isMissing && this.#open.includes(one));
     const isPromised = promised && this.#isKept && unread.length > 0;
     if ((stored && earlier.length > 0) || (isPromised && rows > 0)) {
       this.#recall(stored ? earlier : unread, least, most);
@@ -632,7 +641,7 @@ export class Books {
   #isAskedAgain(one: Attempt): boolean {
     const { state, sentAt } = one;
     const isNew = state === "told" && sentAt > (this.#start?.since ?? 0);
-    return isNew && this.#earlier(one).some((before) => before.state === "lost");
+    return isNew && this.#earlier(one).some((before) => before.isMissing);
   }
 
   #takeAsStored(stored: Attempt): void {
@@ -798,8 +807,7 @@ export class Books {
   #most({ sent, least, most, heir, isSpoken }: Attempt): Credits {
     const isSpokenFor = isSpoken || heir?.state === "flying" || heir?.state === "lost";
     if (this.#isKept && isSpokenFor) return least;
-    const dear = (): Credits => this.holdOf(sent.rows, ZERO, sent.parcel);
-    return most ?? maxCredits(least, maxCredits(sent.hold, dear()));
+    return most ?? maxCredits(least, this.holdOf(sent));
   }
 
   #isAwaited(one: Attempt): boolean {

@@ -1,6 +1,6 @@
 import { type Credits, credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { CliErrorInit } from "../../shared/errors.ts";
-import { Books, type Ending, type Quiet, type Spending } from "./books.ts";
+import { Books, type Ending, type PageCall, type Quiet, type Spending } from "./books.ts";
 import type { Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/reference/runs.md has an example of what stands on the
@@ -140,11 +140,6 @@ interface SessionRecord extends LogRecord {
   readonly maxCredits: Credits | null;
   readonly limit: number | null;
   readonly cap?: Credits;
-  readonly balance?: Credits | undefined;
-  /** When that was read: others may have spent since. */
-  readonly read?: { readonly askedAt: number; readonly at: number } | undefined;
-  readonly beside?: Credits | undefined;
-  readonly own?: Credits | undefined;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
   /** Whoever is owned is paid for again. */
@@ -295,23 +290,19 @@ export function intend(state: RunState, unit: Unit): void {
   if (!intent.owned) send(state, unit, intent);
 }
 
+/** What asks for a page, as the books have it. */
+export function pageCallOf({ intent }: Unit, promised: boolean | undefined): PageCall {
+  const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = intent;
+  return { page, rows, hold, parcel, promised, isGuess };
+}
+
 function send(
   state: RunState,
   unit: Unit,
   { promised, at }: { readonly promised?: boolean | undefined; readonly at: number },
 ): void {
-  const { key: page, perPage, most: rows = perPage, hold, guess: isGuess, parcel } = unit.intent;
   unit.attempt = ++state.attempts;
-  const facts = { page, rows, hold, parcel, promised, isGuess, at };
-  state.books.note({ t: "sent", n: unit.attempt, ...facts });
-}
-
-function begin(
-  { books }: RunState,
-  { at, balance, beside, own, read = { askedAt: at, at } }: SessionRecord,
-) {
-  if (balance !== undefined)
-    books.note({ t: "quiet", balance, begins: true, beside, own, ...read });
+  state.books.note({ t: "sent", n: unit.attempt, ...pageCallOf(unit, promised), at });
 }
 
 function end(
@@ -330,6 +321,7 @@ function end(
 export function apply(state: RunState, record: JournalRecord, at = 0): void {
   if ("at" in record) state.lastAt = record.at;
   const unit = "n" in record ? state.units.get(record.n) : undefined;
+
   switch (record.t) {
     case "intent":
       intend(state, newUnit(record));
@@ -360,7 +352,6 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
       state.job = record.job ?? state.job;
       // Of what a process before this one asked for no answer comes any more, balance or not.
       for (const unit of pendingUnits(state)) end(state, unit, record.at, { t: "lost" });
-      begin(state, record);
       if (record.budget !== undefined && !state.budgets.includes(record.budget))
         state.budgets.push(record.budget);
       state.done = undefined;

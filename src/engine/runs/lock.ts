@@ -328,12 +328,15 @@ function lockedError({ path, what, holder, fate }: Rival): CliError {
         ? ""
         : " in another container";
 
+  const who =
+    holder === undefined
+      ? "a process that left no name"
+      : `process ${holder.pid}${where} since ${holder.at}`;
+
   return new CliError({
     code: "locked",
     category: "locked",
-    message:
-      `another run is at work on ${what}: ` +
-      `${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
+    message: `another run is at work on ${what}: ${who}`,
     ...(fate === "living"
       ? {
           option: "wait",

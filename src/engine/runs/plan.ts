@@ -172,13 +172,11 @@ export function targetText(target: Target): string {
     const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
     const few = target.within === undefined ? "" : `, ${target.within.rows} at most`;
     const only = target.owned === undefined ? "" : ` ${target.owned} the owned${few}`;
+    const list = target.list === undefined ? "" : ` for ${target.list}`;
     const staff = target.staff === undefined ? "" : ` at most ${target.staff.most ?? "all"} each`;
     const beside =
       target.staff?.keep === undefined ? "" : ` beside ${JSON.stringify(target.staff.keep)}`;
-    return (
-      "search " +
-      `${target.canonical}${only}${sample}${staff}${beside}${target.list === undefined ? "" : ` for ${target.list}`}`
-    );
+    return `search ${target.canonical}${only}${sample}${staff}${beside}${list}`;
   }
 
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
@@ -267,7 +265,8 @@ export function spokenFilters(filters: Filters): string {
 
 function selectionText({ sample, owned }: Target & { readonly kind: "search" }): string {
   const whose = { without: "new people of ", with: "new people, and those owned, of " };
-  return `${owned === undefined ? "" : whose[owned]}${sample === undefined ? "" : `sample of ${grouped(sample.rows)} of `}`;
+  const who = owned === undefined ? "" : whose[owned];
+  return sample === undefined ? who : `${who}sample of ${grouped(sample.rows)} of `;
 }
 
 export const companiesIn = (segments: readonly Filters[]): number =>

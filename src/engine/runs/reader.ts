@@ -1,13 +1,14 @@
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ZERO } from "../../shared/contract/money.ts";
+import { credits, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { type CliError, failed, option, type Sentence, say } from "../../shared/errors.ts";
+import { type CliError, failed, type OwnCommand } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
 import {
   apply,
+  creditsOf,
   emptyState,
   type JournalRecord,
   type RunState,
@@ -55,14 +56,19 @@ export interface RunSummary extends Sums {
 export const isResumable = ({ status }: RunSummary): boolean =>
   status === "unfinished" || status === "closed";
 
-/** What goes on with a run: a higher bound, where all came that its own let and more is wanted. */
-export function goesOn({ expected, misses, plan, rows }: RunSummary): Sentence {
-  const { guard, matches } = plan;
-  const most = expected ?? Infinity;
-  const isBounded = guard?.requireComplete === true && rows + misses >= most;
-  return isBounded && most < (matches ?? Infinity)
-    ? say`a higher ${option("max_credits")} or ${option("limit")} of ${resumeOf(plan)} goes on`
-    : say`${resumeOf(plan)} goes on`;
+/**
+ * The command that goes on with a run: with higher bounds where its own were reached and it is to
+ * be complete. Of an unknown rest as many rows again.
+ */
+export function onwardOf(run: RunSummary): OwnCommand {
+  const { expected, misses, plan, rows, settled, uncertain } = run;
+  const answers = rows + misses;
+  const isBounded = plan.guard?.requireComplete === true && answers >= (expected ?? Infinity);
+  const limit = plan.matches ?? 2 * answers;
+  if (!isBounded || limit <= answers) return resumeOf(plan);
+
+  const rest = priceOf(limit - answers, creditsOf(plan.unit_price));
+  return resumeOf(plan, { limit, maxCredits: credits(settled + uncertain + rest) });
 }
 
 export const LAYOUT = 2;

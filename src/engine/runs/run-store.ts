@@ -11,12 +11,13 @@ import { type Disk, errorCode, jsonText, remove } from "./disk.ts";
 import { type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
 import { type Machine, machineOf } from "./machine.ts";
-import { anewOf, isElsewhere, type Plan, type RunIdentity, resumeOf, targetText } from "./plan.ts";
+import { anewOf, isElsewhere, type Plan, type RunIdentity, targetText } from "./plan.ts";
 import {
   finishedSums,
   journalOf,
   knownPlan,
   LAYOUT,
+  onwardOf,
   planOf,
   RunReader,
   type RunStatus,
@@ -285,10 +286,8 @@ export class RunStore {
    * @throws CliError exit 9 where it is at work, exit 2
    * where it may still be resumed, with the command that removes it `byForce`
    */
-  requireRemovable(
-    { id, pending, plan, status, rows }: RunSummary,
-    byForce: string | undefined,
-  ): void {
+  requireRemovable(summary: RunSummary, byForce: string | undefined): void {
+    const { id, pending, status, rows } = summary;
     if (status === "running") {
       throw failed.locked(
         `run ${id} is at work`,
@@ -300,7 +299,7 @@ export class RunStore {
     const first =
       status === "damaged"
         ? `save it with headcount runs export ${id} --force`
-        : `finish it with ${resumeOf(plan)}`;
+        : `finish it with ${onwardOf(summary)}`;
 
     const lost = pending === 0 ? "" : `, and ${counted(pending, "request")} may have cost more`;
     throw usageError(

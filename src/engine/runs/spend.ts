@@ -8,9 +8,9 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
-import type { Quiet } from "./books.ts";
+import type { Books, Quiet } from "./books.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { type DaySpend, daysOf, type RunState } from "./journal.ts";
+import { type DaySpend, daysOf, type JournalRecord, type RunState } from "./journal.ts";
 import type { Machine } from "./machine.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
 import {
@@ -126,6 +126,16 @@ export async function spentBeside(
     if (plan.account_id !== null) beside = credits(beside + spent.settled);
   }
   return { beside: beside || undefined, own: creditsLess(most, beside) || undefined };
+}
+
+/** The balance as a process found it before it asked for anything: nothing where none was told. */
+export async function beginsAt(
+  run: RunReader,
+  { balance, read }: { readonly balance?: Credits | undefined; readonly read: Books["lastRead"] },
+): Promise<readonly JournalRecord[]> {
+  if (balance === undefined) return [];
+  const beside = await spentBeside(run, balance, { until: read.askedAt });
+  return [{ t: "quiet", balance, begins: true, ...beside, ...read }];
 }
 
 /** What was charged or may have been, and what they may be spending now. */

@@ -79,7 +79,8 @@ export class Sessions {
     this.#options = options;
     const { port, secure } = options;
     this.#cookie = secure ? "__Host-hc_console" : `hc_console_${port}`;
-    this.#attributes = `; HttpOnly; SameSite=Strict; ${secure ? "Secure; Path=/" : "Path=/console"}`;
+    const where = secure ? "Secure; Path=/" : "Path=/console";
+    this.#attributes = `; HttpOnly; SameSite=Strict; ${where}`;
   }
 
   async byLink(token: string, address: string): Promise<SignedIn> {

@@ -101,7 +101,8 @@ export function* suspendAccount(
 
 export const ACCOUNT_LIST = `${ACCOUNT_COLUMNS.replace(
   "a.name,",
-  `a.name, a.created_at, l.balance AS live, l.held AS live_held, t.balance AS test, t.held AS test_held,
+  `a.name, a.created_at, l.balance AS live, l.held AS live_held,
+   t.balance AS test, t.held AS test_held,
    (SELECT COUNT(*) FROM keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL
      AND (k.expires_at IS NULL OR k.expires_at > $1)) AS keys,`,
 )}

@@ -28,9 +28,9 @@ import { pageKey } from "./records.ts";
 
 const SESSION_COLUMNS =
   "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
-const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, segment, version, only_new, profiles, per_page,
-  price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn, kept_until,
-  COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin`;
+const EXPORT_COLUMNS = `id, account_id, mode, key_id, filters, segment, version, only_new, profiles,
+  per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn,
+  kept_until, COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin`;
 
 const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
 
@@ -242,7 +242,8 @@ const PAGE_IN_FLIGHT = `SELECT amount FROM holds
 /** What is being bought first: it needs money, however many were asked for since. */
 const exportsSql = (state?: ConsoleExport["state"]): string =>
   `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
-    ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY state <> 'buying', created_at DESC, id LIMIT 200`;
+    ${state === undefined ? "" : `AND state = '${state}'`}
+    ORDER BY state <> 'buying', created_at DESC, id LIMIT 200`;
 
 /** Under the lock of the balance: of two at once the second sees the first. */
 function* enterExport(

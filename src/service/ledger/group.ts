@@ -151,7 +151,8 @@ function* readReplies(
       r.headers, r.body, r.digest,
        h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
      FROM (VALUES %) AS v JOIN idempotency r
-       ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
+       ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3
+       AND r.key = v.column4
      JOIN holds h ON h.id = r.hold_id LEFT JOIN keys k ON k.id = h.key_id
        LEFT JOIN instances i ON i.id = h.owner`,
     ["text", "text", "text", "text"],

@@ -40,7 +40,8 @@ export function isTurnedAway(error: unknown): boolean {
 export function unavailable(error: unknown): unknown {
   const { code, hostname, severity } = error as PostgresFailure;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    const where = `there is no host ${hostname ?? "of that name"}; check the address of the database`;
+    const host = hostname ?? "of that name";
+    const where = `there is no host ${host}; check the address of the database`;
     return new StoreUnavailableError(`the ledger's database cannot be reached: ${where}`, {
       cause: error,
     });
@@ -261,7 +262,8 @@ function numbered(statement: PreparedStatement): {
   const { rows, sql, types } = statement;
   const names = types.map((type) => (type === "id" || type === "utf8" ? "text" : type));
   const tuples = rows.map((_, row) => {
-    return `(${names.map((name, column) => `$${row * names.length + column + 1}::${name}`).join(", ")})`;
+    const first = row * names.length + 1;
+    return `(${names.map((name, column) => `$${first + column}::${name}`).join(", ")})`;
   });
   return { text: sql.replace("%", tuples.join(", ")), values: rows.flat() };
 }

@@ -235,7 +235,8 @@ export const twinOf = (columns: readonly string[]): string =>
 function twinned({ int, keyed }: Dialect): string {
   const tables = Object.entries(beside(int)).map(([table, columns]) => {
     const twin = `twin text GENERATED ALWAYS AS (${twinOf(TWINS[table] ?? [])}) STORED`;
-    return `CREATE TABLE ${table} (\n  ${[twin, ...columns].join(",\n  ")}${MORE[table] ?? ""}\n) ${keyed};\n`;
+    const inside = `${[twin, ...columns].join(",\n  ")}${MORE[table] ?? ""}`;
+    return `CREATE TABLE ${table} (\n  ${inside}\n) ${keyed};\n`;
   });
   return `${tables.join("")}CREATE INDEX console_exports_account ON console_exports (account_id,
     mode, created_at);
@@ -280,19 +281,38 @@ CREATE TRIGGER audit_stays BEFORE DELETE ON audit ${raise("the audit is never de
 
 const refusing = (name: string, event: string, message: string): string =>
   `CREATE TRIGGER ${name} BEFORE ${event} EXECUTE FUNCTION refuse('${message}');\n`;
-const POSTGRES_TRIGGERS = `
+const POSTGRES_TRIGGERS = [
+  `
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
-${refusing("keys_stay_revoked", `UPDATE ON keys FOR EACH ROW WHEN (${KEY_CHANGED})`, "a key is what it is, and stays revoked")}\
-${refusing("keys_stay", "DELETE ON keys FOR EACH ROW", "a key is never deleted")}\
-${refusing("keys_are_kept", "TRUNCATE ON keys", "a key is never deleted")}\
-${refusing("holds_resolve_once", `UPDATE ON holds FOR EACH ROW WHEN (${HOLD_CHANGED})`, "a hold resolves once")}\
-${refusing("holds_stay", "DELETE ON holds FOR EACH ROW", "a hold is never deleted")}\
-${refusing("holds_are_kept", "TRUNCATE ON holds", "a hold is never deleted")}\
-${refusing("entries_append_only", "UPDATE OR DELETE ON entries FOR EACH ROW", "entries are never changed")}\
-${refusing("entries_stay", "TRUNCATE ON entries", "entries are never deleted")}\
-${refusing("audit_append_only", "UPDATE OR DELETE ON audit FOR EACH ROW", "the audit is never changed")}\
-${refusing("audit_stays", "TRUNCATE ON audit", "the audit is never deleted")}`;
+`,
+  refusing(
+    "keys_stay_revoked",
+    `UPDATE ON keys FOR EACH ROW WHEN (${KEY_CHANGED})`,
+    "a key is what it is, and stays revoked",
+  ),
+  refusing("keys_stay", "DELETE ON keys FOR EACH ROW", "a key is never deleted"),
+  refusing("keys_are_kept", "TRUNCATE ON keys", "a key is never deleted"),
+  refusing(
+    "holds_resolve_once",
+    `UPDATE ON holds FOR EACH ROW WHEN (${HOLD_CHANGED})`,
+    "a hold resolves once",
+  ),
+  refusing("holds_stay", "DELETE ON holds FOR EACH ROW", "a hold is never deleted"),
+  refusing("holds_are_kept", "TRUNCATE ON holds", "a hold is never deleted"),
+  refusing(
+    "entries_append_only",
+    "UPDATE OR DELETE ON entries FOR EACH ROW",
+    "entries are never changed",
+  ),
+  refusing("entries_stay", "TRUNCATE ON entries", "entries are never deleted"),
+  refusing(
+    "audit_append_only",
+    "UPDATE OR DELETE ON audit FOR EACH ROW",
+    "the audit is never changed",
+  ),
+  refusing("audit_stays", "TRUNCATE ON audit", "the audit is never deleted"),
+].join("");
 
 const SQLITE_SCHEMA = accounts(SQLITE) + money(SQLITE) + twinned(SQLITE) + SQLITE_TRIGGERS;
 export const POSTGRES_SCHEMA =
@@ -309,7 +329,8 @@ const OLDEST_SQLITE = "3.51.3";
 export function assertSchema(version: unknown): void {
   if (Number(version) === SCHEMA_VERSION) return;
   throw new StoreUnavailableError(
-    `the ledger has schema ${String(version)} now, and this process knows ${SCHEMA_VERSION}: another version of headcount has changed it. Restart the service with that version`,
+    `the ledger has schema ${String(version)} now, and this process knows ${SCHEMA_VERSION}: ` +
+      "another version of headcount has changed it. Restart the service with that version",
   );
 }
 
@@ -317,7 +338,9 @@ function isThere(version: number, place: string): boolean {
   if (version === 0 || version === SCHEMA_VERSION) return version > 0;
   const what = `${place} has ledger schema ${version}; this version knows ${SCHEMA_VERSION}`;
   throw new LedgerFormatError(
-    `${what}${version > SCHEMA_VERSION ? ". Upgrade headcount" : ", and no older one was ever released: move it away, and a new one is made"}`,
+    version > SCHEMA_VERSION
+      ? `${what}. Upgrade headcount`
+      : `${what}, and no older one was ever released: move it away, and a new one is made`,
   );
 }
 
@@ -406,7 +429,8 @@ export async function makePostgresTables(
   );
   if (rows[0]?.fsync !== "on" || rows[0].pages !== "on") {
     throw new LedgerFormatError(
-      "this PostgreSQL server runs with fsync or full_page_writes off: it would lose charges in a power failure",
+      "this PostgreSQL server runs with fsync or full_page_writes off: " +
+        "it would lose charges in a power failure",
     );
   }
 

@@ -15,6 +15,12 @@ function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): 
 
 export type Statements = ReturnType<typeof statementsOf>;
 
+/** Places of so many rows: `(?, ?), (?, ?)`. */
+function tuplesOf(types: readonly SqlType[], rows: number): string {
+  const places = types.map((type) => (type === "utf8" ? "CAST(? AS TEXT)" : "?"));
+  return Array.from({ length: rows }, () => `(${places.join(", ")})`).join(", ");
+}
+
 export function statementsOf(database: DatabaseSyncInstance) {
   const statements = new Map<string, Map<number, Prepared>>();
 
@@ -47,10 +53,7 @@ export function statementsOf(database: DatabaseSyncInstance) {
     const before = sizes.get(rows);
     if (before !== undefined) return before;
 
-    const tuple = `(${types.map((type) => (type === "utf8" ? "CAST(? AS TEXT)" : "?")).join(", ")})`;
-    const text = sql
-      .replace(/\$(\d+)/g, "?$1")
-      .replace("%", Array.from({ length: rows }, () => tuple).join(", "));
+    const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", tuplesOf(types, rows));
     // Amounts above 2^53 millionths must not pass through a float.
     const statement = database.prepare(text, { readBigInts: true });
     const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };

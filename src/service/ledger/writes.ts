@@ -165,7 +165,8 @@ function* writeUsage(entries: readonly Entry[], day: string): Steps<void> {
       VALUES %
      ON CONFLICT (account_id, mode, day, key_id, call)
        DO UPDATE SET calls = usage.calls + excluded.calls,
-       sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged, refunded = usage.refunded + excluded.refunded`,
+       sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged,
+       refunded = usage.refunded + excluded.refunded`,
     ["text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint"],
     [...used.values()],
   );

@@ -37,7 +37,8 @@ function pageOf(text: string): string {
 <body>
 <nav class="wide" aria-label="Contents">${contents}</nav>
 <main>
-<details class="narrow"><summary>Contents</summary><nav aria-label="Contents">${contents}</nav></details>
+<details class="narrow"><summary>Contents</summary>
+<nav aria-label="Contents">${contents}</nav></details>
 ${markdown(text)}
 </main>
 </body>

@@ -44,4 +44,5 @@ export function listOf(records: readonly Buffer[]): Buffer[] {
 }
 
 export const errorEnvelopeJson = (detail: readonly string[], remaining: Credits): string =>
-  `{"status":false,"detail":${JSON.stringify(detail)},"result":null,"credits_used":0,"credits_remaining":${formatCredits(remaining)}}`;
+  `{"status":false,"detail":${JSON.stringify(detail)},"result":null,"credits_used":0,` +
+  `"credits_remaining":${formatCredits(remaining)}}`;

@@ -13,11 +13,14 @@ const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 export const harmless = (text: string): string =>
   text.toWellFormed().replace(BREAKS, " ").replace(HARMFUL, "\ufffd");
 
+const cutTo = (most: number, text: string): string =>
+  text.length > most ? `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…` : text;
+
 export function harmlessLine(text: string, limit = 200): string {
   const line = harmless(text.slice(0, limit * 8))
     .replace(/\s+/g, " ")
     .trim();
-  return line.length > limit ? `${line.slice(0, limit).toWellFormed()}…` : line;
+  return cutTo(limit, line);
 }
 
 /**
@@ -43,6 +46,20 @@ export function isFormula(text: string): boolean {
   return FORMULA.test(text);
 }
 
+/** A cell without what keeps it a text in a spreadsheet: an apostrophe, or `="00123"`. */
+export const unguarded = (cell: string): string =>
+  cell.startsWith("'") && isFormula(cell.slice(1))
+    ? cell.slice(1)
+    : (/^="([^"]+)"$/.exec(cell)?.[1] ?? cell);
+
+/** User info of an address, also of one without a scheme, and what is behind the mode of a key. */
+const SECRETS =
+  /(?<=:\/\/?)[^\s/:]*:\S*(?=@)|(?<=:\/\/)[^\s/]+(?=@)|(?<![^\s'"=])(?!mailto:)[^\s'"=/@:]+:(?!\/\/)\S*(?=@)|(?<=[a-z0-9]_(?:live|test)_)\w{9,}/gi;
+
+/** Text that somebody typed, as it may be shown. */
+export const withoutSecrets = (text: string): string => text.replace(SECRETS, "***");
+
+/** What is quoted of a value that somebody gave: one line, not long, and no secret of it. */
 export function echo(value: unknown): string {
   let text: string;
   try {
@@ -50,20 +67,16 @@ export function echo(value: unknown): string {
   } catch {
     text = String(value);
   }
-  const points = [...text.slice(0, 256)].slice(0, 64);
-  const clean = harmless(points.join(""));
-  return points.length === 64 && text.length > clean.length ? `${clean}…` : clean;
+  const shown = withoutSecrets(text.slice(0, 512));
+  return harmless(cutTo(64, shown));
 }
 
 /**
  * An address without what stands before its last `@`:
  * a password may itself hold slashes and at-signs.
  */
-export const withoutPassword = (address: string): string => {
-  const at = address.lastIndexOf("@");
-  if (at < 0) return address;
-  return `${/^[a-z][a-z0-9+.-]*:\/\//i.exec(address)?.[0] ?? ""}***@${address.slice(at + 1)}`;
-};
+export const withoutPassword = (address: string): string =>
+  address.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, "$1***@");
 
 /** Without a password, and without a query, which may hold a key. */
 export const shownAddress = (address: string): string =>
@@ -74,7 +87,7 @@ export const shownAddress = (address: string): string =>
  * every locale: `12,345`. Decimals stay as they are.
  */
 export const grouped = (value: number | bigint | string): string =>
-  String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
+  String(value).replace(/(?<!\.\d*)\B(?=(\d{3})+(?!\d))/g, ",");
 
 export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
   `${grouped(value)} ${value === 1 || value === 1n ? one : many}`;

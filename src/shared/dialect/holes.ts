@@ -114,10 +114,13 @@ function stepsOf(step: string): Step[] {
 
 /**
  * What stands at a place: `a.b[0].c`, `list[current=true].x`, `a|b` (the first
- * that has a value), `header:name`, and "" for the reply itself.
+ * that has a value), `header:name`, and "" for the reply itself; undefined: nothing is looked for.
  */
-export function placed(place: string, { body, header }: VendorBody): JsonValue | undefined {
-  for (const path of pathsOf(place)) {
+export function placed(
+  place: string | undefined,
+  { body, header }: VendorBody,
+): JsonValue | undefined {
+  for (const path of place === undefined ? [] : pathsOf(place)) {
     const value = "header" in path ? header(path.header) : reached(body, path.steps);
     if (value !== undefined && value !== null) return value;
   }
@@ -129,13 +132,10 @@ export const isNothing = (place: string, { body }: VendorBody): boolean =>
   pathsOf(place).some((path) => "steps" in path && reached(body, path.steps) === null);
 
 /** Of a row, which has no headers. */
-export function inRow(place: string, row: JsonValue): JsonValue | undefined {
-  for (const path of pathsOf(place)) {
-    const value = "steps" in path ? reached(row, path.steps) : undefined;
-    if (value !== undefined && value !== null) return value;
-  }
-  return undefined;
-}
+export const inRow = (place: string, row: JsonValue): JsonValue | undefined =>
+  placed(place, { body: row, header: noHeader });
+
+const noHeader = (): undefined => undefined;
 
 export function reached(
   from: JsonValue | undefined,

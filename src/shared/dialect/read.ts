@@ -17,7 +17,9 @@ import { holesIn, holesOf } from "./holes.ts";
 import { countingOf, type DialectFile, dialectShape, type VendorCall } from "./shape.ts";
 
 const AS_DIALECT = {
-  hint: "docs/reference/dialects.md has every member; headcount connections dialects lists files that are right",
+  hint:
+    "docs/reference/dialects.md has every member; " +
+    "headcount connections dialects lists files that are right",
   code: "invalid_dialect",
 } as const;
 
@@ -446,7 +448,7 @@ function neededIn(name: string, { most = 1, pages }: VendorCall): readonly (read
 
 function ofCalls(file: DialectFile): Rule[] {
   const { read, search, ...others } = file.calls;
-  const { credits, least = "0", none = "0" } = search.price;
+  const { credits, none = "0" } = search.price;
   const isOfIds = search.gives === "ids";
   const { most = 1, reply: { row, rows } = { row: "" } } = read ?? {};
 
@@ -465,7 +467,7 @@ function ofCalls(file: DialectFile): Rule[] {
       'people are read by ids of a search that "gives": "ids", and none does',
     ],
     [
-      isOfIds && [credits, least, none].some((amount) => Number(amount) > 0),
+      isOfIds && [credits, none].some((amount) => Number(amount) > 0),
       ["search", "price"],
       "ids are found for nothing: only what is read is booked",
     ],
@@ -522,6 +524,11 @@ function ofCall(file: DialectFile, name: string, call: VendorCall): Rule[] {
       pages !== undefined && isByCursor !== (reply.next !== undefined),
       ["pages"],
       'pages by cursor need "next" in "reply", and no others have it',
+    ],
+    [
+      reply.more !== undefined && end.length > 0,
+      ["pages", "end"],
+      '"more" of "reply" says where the end is, and nothing heeds "end" beside it',
     ],
     [
       !isByCursor && (one_size || end.includes("no next")),

@@ -79,7 +79,6 @@ const pricedBy = <Ways extends string[]>(...ways: readonly [...Ways]) =>
     credits: amount,
     rows: optional(atLeastOne),
     none: optional(amount),
-    least: optional(amount),
     read: optional(day),
   });
 
@@ -110,7 +109,12 @@ const request = {
   query: optional(map(some(text, number, flag, list(anything)))),
   body: optional(anything),
 };
-const listed = { id: optional(place), total: optional(place), next: optional(place) };
+const listed = {
+  id: optional(place),
+  total: optional(place),
+  next: optional(place),
+  more: optional(place),
+};
 const search = object({
   ...request,
   gives: optional(one("ids")),
@@ -129,12 +133,12 @@ const read = object({
   most: optional(atLeastOne),
   each: optional(expressions),
   reply: object({ ...people, ...told }),
-  price: pricedBy("row", "request", "started", "match"),
+  price: pricedBy("row", "request", "started"),
 });
 const company = object({
   ...request,
   reply: object({ row: bodyPlace, ...told }),
-  price: pricedBy("match", "call", "request", "row"),
+  price: pricedBy("row", "call", "request"),
   record: recordOf(COMPANY_FIELDS),
 });
 /** What any of the calls may say: none says all of it. */
@@ -145,7 +149,7 @@ const call = object({
   each: optional(expressions),
   reply: optional(object({ ...people, ...listed, ...told })),
   pages: optional(pages),
-  price: optional(pricedBy("row", "request", "started", "match", "call")),
+  price: optional(pricedBy("row", "request", "started", "call")),
   record: optional(record),
 });
 const counting = object({
@@ -198,7 +202,12 @@ export const dialectShape = object({
     key: optional(object(request)),
   }),
   means: list(meaning),
-  limits: optional(object({ per_minute: optional(atLeastOne) })),
+  limits: optional(
+    more(object({ per_minute: optional(atLeastOne), per_second: optional(atLeastOne) }), {
+      minProperties: 1,
+    }),
+  ),
+  shared: optional(flag),
   record,
   ids: optional(object({ lasting: optional(flag), numbers: optional(flag) })),
 });

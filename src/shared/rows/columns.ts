@@ -1,6 +1,6 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { aside, nearest } from "../contract/suggest.ts";
-import { harmlessLine } from "../contract/text.ts";
+import { echo, harmlessLine } from "../contract/text.ts";
 import { option, say, usageError } from "../errors.ts";
 import type { Page } from "./page.ts";
 import { type Cells, MOST_NESTED } from "./scan.ts";
@@ -111,7 +111,7 @@ export function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
   if (fields.some((field) => field === "")) {
     throw usageError(
-      say`${option("fields")} has an empty name: "${text}"`,
+      say`${option("fields")} has an empty name: "${echo(text)}"`,
       say`for example ${option("fields", "name,title,company_name")}`,
     );
   }

@@ -224,8 +224,7 @@ export class Page {
       const last = ends.at(-1) ?? 0;
       const out = room(last - first + 1).subarray(0, last - first + 1);
       this.#bytes.copy(out, 0, first, last);
-      // In a tight list exactly one byte, the comma, stands between two rows.
-      for (const end of ends) out[end - first] = LINE_BREAK;
+      breakLines(out, ends, first);
       return out;
     }
 
@@ -253,6 +252,11 @@ export class Page {
     const text = this.#bytes.toString("utf8", this.#spans.starts[at], this.#spans.ends[at]);
     return asRecord(this.#spans.long ? parseExact(text) : (JSON.parse(text) as JsonValue));
   }
+}
+
+/** In a tight list exactly one byte, the comma, stands between two rows. */
+function breakLines(out: Buffer, ends: readonly number[], first: number) {
+  for (let row = 0; row < ends.length; row++) out[(ends[row] as number) - first] = LINE_BREAK;
 }
 
 const asRecord = (value: JsonValue): JsonRecord => (isNested(value) ? value : { value });
@@ -371,8 +375,10 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans | CliEr
   if (list !== undefined) return scanList(bytes, list.start);
 
   return unreadable(
-    "the reply holds " +
-      `${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
+    all.length === 0
+      ? "the reply holds no list of profiles"
+      : `the reply holds ${all.length} lists and none by a usual name that can be taken for that ` +
+          "of profiles",
   );
 }
 

@@ -232,6 +232,51 @@ export function scan(
   return count;
 }
 
+// @ts-ignore: decorator
+@inline
+function mix(value: u32): u32 {
+  let hash = value;
+  hash = (hash ^ (hash >>> 16)) * 0x85ebca6b;
+  hash = (hash ^ (hash >>> 13)) * 0xc2b2ae35;
+  return hash ^ (hash >>> 16);
+}
+
+/**
+ * Writes what `identityHash` (hashes.ts) makes of a key's value in each row: three numbers, of which the
+ * last is 0 where that is no plain text of ASCII. They may take the place of the records.
+ */
+export function hashes(records: i32, width: i32, rows: i32, key: i32, out: i32): void {
+  const stride = (2 + 2 * width) << 2;
+  for (let row = 0; row < rows; row++, records += stride, out += 12) {
+    const start = load<i32>(records + 8 + (key << 3)) + ORIGIN;
+    const packed = load<i32>(records + 8 + (key << 3), 4) + (ORIGIN << 2);
+    const end = (packed >> 2) - 1;
+    const isText = load<i32>(records, 8) != -1 && start > ORIGIN && byte(start) == 0x22;
+    store<i32>(out, 0, 8);
+    if (!isText || (packed & ESCAPED) != 0 || end <= start + 1) continue;
+
+    let a: u32 = 0x811c9dc5;
+    let b: u32 = 0x9747b28c;
+    let c: u32 = 0x2c1b3c6d;
+    let bits = 0;
+    for (let p = start + 1; p < end; p++) {
+      const code = byte(p);
+      bits |= code;
+      a = (a ^ code) * 0x01000193;
+      b = (b ^ code) * 0x5bd1e995;
+      b ^= b >>> 15;
+      c = (c ^ code) * 0x297a2d39;
+      c ^= c >>> 13;
+    }
+    if (bits > 0x7f) continue;
+
+    const mark = mix(c + b) >>> 16;
+    store<i32>(out, mix(a ^ (end - start - 1)));
+    store<i32>(out, mix(b + a), 4);
+    store<i32>(out, mark == 0 ? 1 : mark, 8);
+  }
+}
+
 // Where CSV stopped, for the host to write a cell or a row itself.
 let rowAt = 0;
 let columnAt = 0;

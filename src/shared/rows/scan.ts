@@ -128,6 +128,8 @@ export class Cells {
   readonly records: Int32Array;
   /** Each row is of its kind, and without a nested record. */
   readonly isFlat: boolean;
+  /** The `identityHash` of each row's id, one after another; 0 last where none was made. */
+  ids: Int32Array | undefined;
   readonly #stride: number;
   #leaves: Cells | undefined;
 
@@ -216,6 +218,11 @@ export class Cells {
     const isOwn = own.some((row) => row >= 0);
     return isOwn ? [{ name, from: this, column, rows: own }, ...leaves] : leaves;
   }
+}
+
+/** Every so-manieth number: a loop of its own, which is compiled alone. */
+function pushEvery(step: number, numbers: Int32Array, to: number[]): void {
+  for (let at = 0; at < numbers.length; at += step) to.push(numbers[at] as number);
 }
 
 /** Finds where the values of rows stand, in the memory of the machine. */
@@ -312,13 +319,11 @@ class RowScanner {
     for (;;) {
       if (!this.#hasRoom()) return at;
 
-      let place = this.#record(this.#rows);
+      const place = this.#record(this.#rows);
       const count = this.#scan(at, this.#room - this.#rows);
-      const { words } = this.#machine;
-      for (let row = 0; row < count; row++, place += this.#stride) {
-        starts.push(words[place] as number);
-        ends.push(words[place + 1] as number);
-      }
+      const records = this.#machine.words.subarray(place, place + count * this.#stride);
+      pushEvery(this.#stride, records, starts);
+      pushEvery(this.#stride, records.subarray(1), ends);
 
       at = code.ended() - ORIGIN;
       const found = code.found();
@@ -358,8 +363,18 @@ class RowScanner {
 
   /** Before another page is scanned. */
   keep(): Cells {
-    const records = this.#machine.words.slice(this.#record(0), this.#record(this.#rows));
-    return new Cells(this.#bytes, this.#keys, records, this.#isFlat);
+    const { code, words } = this.#machine;
+    const [first, behind] = [this.#record(0), this.#record(this.#rows)];
+    const cells = new Cells(this.#bytes, this.#keys, words.slice(first, behind), this.#isFlat);
+
+    // Over the records, of which there is a copy now: one has at least four numbers, a hash three.
+    const key = this.#keys.indexOf("id");
+    if (key >= 0) {
+      code.hashes(first * 4, this.#keys.length, this.#rows, key, first * 4);
+      cells.ids = words.slice(first, first + this.#rows * 3);
+    }
+
+    return cells;
   }
 
   #record(row: number): number {

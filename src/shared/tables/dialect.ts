@@ -8,10 +8,7 @@ export interface CsvDialect {
   /** Those of them that only say what is between cells. */
   readonly declaredLines: number;
   readonly header: readonly string[];
-  /**
-   * Names of the header that were there before and are
-   * written otherwise: `name_1` for a second `name`.
-   */
+  /** What stands in the file for each of them: `name` for `name 2`, which is the second. */
   readonly copies: ReadonlyMap<string, string>;
 }
 
@@ -59,16 +56,18 @@ export function dialectOf(
   const several = candidates.filter(
     ({ header, size, names }) => header.length > 1 && (size > 1 || names > 0),
   );
+  // Of two that fit alike it is the one under which the first lines belong to the table.
   const best = (several.length > 0 ? several : candidates).reduce((a, b) => {
     if (several.length === 0) return b.single > a.single ? b : a;
-    return b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a;
+    return (b.score - a.score || a.title - b.title || b.size - a.size) > 0 ? b : a;
   });
   const titleEnd = best.title === 0 ? 0 : linesBefore(body, best.delimiter, best.title);
   return {
     delimiter: best.delimiter,
     skippedLines: skipped + titleEnd,
     declaredLines: skipped,
-    ...distinct(best.header),
+    header: uniqueNames(best.header),
+    copies: new Map(uniqueNames(best.header).map((name, at) => [name, best.header[at] || name])),
   };
 }
 
@@ -162,16 +161,15 @@ function linesBefore(body: Buffer, delimiter: string, records: number): number {
   return lines;
 }
 
-function distinct(written: readonly string[]): Pick<CsvDialect, "header" | "copies"> {
+/** Names for so many columns: as given; of names that are empty or there twice, others. */
+export function uniqueNames(header: readonly string[], width = header.length): string[] {
   const names = new Set<string>();
-  const copies = new Map<string, string>();
-  const header = written.map((word, index) => {
-    const name = word === "" ? `column${index + 1}` : word;
-    let own = name;
-    for (let copy = 1; names.has(own); copy++) own = `${name}_${copy}`;
-    names.add(own);
-    if (own !== name) copies.set(own, name);
-    return own;
+  return Array.from({ length: width }, (_, index) => {
+    const title = header[index] ?? "";
+    const base = title === "" ? `column ${index + 1}` : title;
+    let name = base;
+    for (let copy = 2; names.has(name); copy++) name = `${base} ${copy}`;
+    names.add(name);
+    return name;
   });
-  return { header, copies };
 }

@@ -67,7 +67,8 @@ export function columnsFor(
     return place < 0 ? [] : [place];
   }
 
-  const names = headings.map(squeezed);
+  // Of several columns of one name a program has numbered the others.
+  const names = headings.map((name) => squeezed(name).replace(/(?<=\D)\d$/, ""));
   const placesOf = (usual: string): number[] =>
     names.flatMap((name, place) => (name === squeezed(usual) ? [place] : []));
   const best = (sought === "company" ? COMPANY_COLUMNS : PEOPLE).flatMap(placesOf);

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { writeFile } from "node:fs/promises";
-import { isFormula, isObject, jsonIn } from "../contract/text.ts";
+import { isObject, jsonIn, unguarded } from "../contract/text.ts";
 import {
   lookAt,
   type ReadingOptions,
@@ -227,17 +227,19 @@ const LETTERS: Readonly<Record<number, number>> = { 10: 0x6e, 13: 0x72, 1: 0x73,
 const SHOWN = 2_000;
 
 const APOSTROPHE = 0x27;
-const SPACE = 0x20;
-/** Bytes that tell whether what stands behind an apostrophe is a formula. */
-const FORMULA_BYTES = 16;
+const EQUALS = 0x3d;
 
-/** How many bytes of a cell are the mark that keeps a spreadsheet from running it. */
-const guardBytes = (data: Buffer, begin: number, end: number): number =>
-  data[begin] === APOSTROPHE &&
-  (data[begin + 1] ?? 0) > SPACE &&
-  isFormula(data.toString("utf8", begin + 1, Math.min(end, begin + 1 + FORMULA_BYTES)))
-    ? 1
-    : 0;
+/**
+ * How many bytes before a cell keep it a text in a spreadsheet: an apostrophe, or `="`, behind
+ * which one less stands (`=""` and `""` where quotes are doubled).
+ */
+function guardBytes(data: Buffer, begin: number, end: number): number {
+  if (data[begin] !== APOSTROPHE && data[begin] !== EQUALS) return 0;
+  const cell = data.toString("utf8", begin, end);
+  const text = cell.replaceAll('""', '"');
+  const less = text.length - unguarded(text).length;
+  return less === 3 && !cell.startsWith('=""') ? 2 : less;
+}
 
 class PlainRows {
   #out = Buffer.allocUnsafe(4 << 20);
@@ -255,10 +257,11 @@ class PlainRows {
       if (problem === undefined) {
         const begin = scanner.starts[place] ?? 0;
         const close = scanner.ends[place] ?? 0;
+        const guard = guardBytes(data, begin, close);
         this.#copy(
           data,
-          begin + guardBytes(data, begin, close),
-          close,
+          begin + guard,
+          close - Math.max(guard - 1, 0),
           scanner.forms[place] === CELL.doubled,
         );
       }

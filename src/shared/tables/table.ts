@@ -3,12 +3,19 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { counted, echo, isFormula, isObject, jsonIn } from "../contract/text.ts";
+import { counted, echo, isObject, jsonIn } from "../contract/text.ts";
 import { type CodeOf, usageError } from "../errors.ts";
 import { optional } from "../packages.ts";
 import { elementLines, withoutByteOrderMark } from "./bytes.ts";
 import { CsvScanner, cellTexts } from "./csv-scanner.ts";
-import { type CsvDialect, dialectOf, headerAt, isProse, mostCommon } from "./dialect.ts";
+import {
+  type CsvDialect,
+  dialectOf,
+  headerAt,
+  isProse,
+  mostCommon,
+  uniqueNames,
+} from "./dialect.ts";
 import { decoderOf, encodingJudge, markOf } from "./encoding.ts";
 import { isHeading } from "./headings.ts";
 import { type FileKind, InputError } from "./input-file.ts";
@@ -331,23 +338,6 @@ function footerFrom(records: readonly Line[], top: number): number {
 
   return from;
 }
-
-/** Names for so many columns: as given; of names that are empty or there twice, others. */
-function uniqueNames(header: readonly string[], width: number): string[] {
-  const names = new Set<string>();
-  return Array.from({ length: width }, (_, index) => {
-    const title = header[index] ?? "";
-    const base = title === "" ? `column ${index + 1}` : title;
-    let name = base;
-    for (let copy = 2; names.has(name); copy++) name = `${base} ${copy}`;
-    names.add(name);
-    return name;
-  });
-}
-
-/** A cell without the apostrophe that keeps a spreadsheet from running it. */
-export const unguarded = (cell: string): string =>
-  cell.startsWith("'") && isFormula(cell.slice(1)) ? cell.slice(1) : cell;
 
 /** A list whose first line is what somebody named as its column: that line is its header. */
 export function headedBy(table: InputTable, column: string | null | undefined): InputTable {

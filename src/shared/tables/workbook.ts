@@ -9,13 +9,17 @@ export interface Sheet {
   readonly notes: readonly string[];
 }
 
-/** As CSV, each row on the line of its number, as far as no cell before it has line breaks. */
+/**
+ * As CSV, each row on the line of its number, as far as no cell before it has line breaks. All are
+ * of one width: a sheet leaves empty last cells out, and a short line of CSV may be a broken one.
+ */
 export function sheetText(rows: Sheet["rows"]): string {
+  const width = rows.reduce((most, { cells }) => Math.max(most, cells.length), 0);
   let at = 1;
   const lines = rows.map(({ line, cells }) => {
     const gap = "\n".repeat(Math.max(0, line - at));
     at = line + 1;
-    return gap + cells.map(quotedCell).join(",");
+    return gap + cells.map(quotedCell).join(",") + ",".repeat(width - cells.length);
   });
   return `${lines.join("\n")}\n`;
 }

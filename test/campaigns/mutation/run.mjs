@@ -57,7 +57,26 @@ const WATCHED = {
     "test/scene/keys.test.ts",
     "test/scene/misses.test.ts",
   ],
-  "src/engine/purchase/flight.ts": ["test/unit/flight.test.ts", "test/cli/search.test.ts"],
+  "src/engine/purchase/flight.ts": [
+    "test/unit/flight.test.ts",
+    "test/unit/engine/purchase/races.test.ts",
+    "test/cli/search.test.ts",
+  ],
+  "src/engine/purchase/reading.ts": [
+    "test/unit/engine/purchase/races.test.ts",
+    "test/scene/keys.test.ts",
+    "test/scene/errors.test.ts",
+    "test/scene/replies.test.ts",
+    "test/scene/misses.test.ts",
+    "test/scene/prices.test.ts",
+    "test/scene/contract.test.ts",
+    "test/cli/foreign-forgets.test.ts",
+  ],
+  "src/engine/dialect/charges.ts": [
+    "test/unit/engine/dialect/charges.test.ts",
+    "test/unit/engine/dialect/charged-alone.test.ts",
+    "test/vendors/drawn.test.ts",
+  ],
   "src/engine/purchase/next-page.ts": ["test/unit/next-page.test.ts", "test/unit/paging.test.ts"],
   "src/engine/purchase/paging.ts": ["test/unit/paging.test.ts", "test/unit/evenly.test.ts"],
   "src/engine/purchase/remaining.ts": [
@@ -67,6 +86,7 @@ const WATCHED = {
   ],
   "src/engine/purchase/settle.ts": [
     "test/unit/journal-replay.test.ts",
+    "test/unit/engine/purchase/races.test.ts",
     "test/scene/replies.test.ts",
     "test/scene/prices.test.ts",
     "test/scene/misses.test.ts",
@@ -75,6 +95,7 @@ const WATCHED = {
     "test/cli/spend.test.ts",
   ],
   "src/engine/purchase/attempt.ts": [
+    "test/unit/engine/purchase/races.test.ts",
     "test/scene/errors.test.ts",
     "test/scene/page-sizes.test.ts",
     "test/scene/walls.test.ts",

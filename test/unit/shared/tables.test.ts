@@ -102,6 +102,11 @@ const LAYOUTS: readonly (readonly [layout: string, file: string | Buffer])[] = [
   ["hyphens and spaces", `Account-Name, Company  Domain\nAcme,${A}\nBeta,${B}\n`],
   ["columns without a name", `,Website,\n1,${A},x\n2,${B},y\n`],
   ["our guard against formulas", `Name,Website\n'+1,${A}\n'=x,${B}\n`],
+  ["cells that a formula keeps texts", `Name,Website\n="007","=""${A}"""\n'=x,="${B}"\n`],
+  [
+    "a second column that its program has numbered",
+    `Company Domain Name,Company Domain Name 2\n,${A}\n${B},\n`,
+  ],
   // Lists
   ["a list", `${A}\n${B}\n`],
   ["a list with a heading", `Domain\n${A}\n${B}\n`],
@@ -163,6 +168,17 @@ describe("what is told", () => {
     [`{"total":1,"results":[{"website":"${A}"}]}`, `t is one row: ${TAKEN_OUT}`],
   ])("%#: %s", async (file, note) => {
     expect((await readTable("t", Buffer.from(file))).notes).toEqual([note]);
+  });
+
+  test.each([
+    ["decimal commas", `Firma;Umsatz;Gewinn\nAcme, Inc.;1,5;2,5\nBeta, Inc.;2,75;-0,5\n`],
+    ["thousands", `Société;Ventes;Site\nAcme;1,234;a\nBeta;2,345;b\n`],
+    ["a comma in quotes", `Firma;Werte;Webadresse\nAcme;"1,5, 2,5";x\nBeta;"2,5, 3,5";y\n`],
+    ["bars in a note", `Firma;Notiz;Web\nA;x|y|z|q;1\nB;x|y|z|q;2\n`],
+  ])("the separator is the one that the names have too: %s", async (_, file) => {
+    const { columns, notes, rows } = await readTable("t", Buffer.from(file));
+    expect(columns).toEqual((file.split("\n")[0] ?? "").split(";"));
+    expect([notes, rows.map(({ cells }) => cells.length)]).toEqual([[], [3, 3]]);
   });
 
   test("one object in several lines is one row, whose text is one line and exact", async () => {

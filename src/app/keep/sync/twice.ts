@@ -5,7 +5,8 @@ import type { Syncing } from "./syncing.ts";
 
 const BOTH = `SELECT count(DISTINCT one.person) AS people FROM purchase AS one
   JOIN purchase AS other USING (person) WHERE one.price > 0 AND other.price > 0
-  AND one.run IN (SELECT value FROM json_each(?)) AND other.run IN (SELECT value FROM json_each(?))`;
+  AND one.run IN (SELECT value FROM json_each(?))
+  AND other.run IN (SELECT value FROM json_each(?))`;
 
 /** Whom a run that came was paid for, and another machine's too: neither could know. */
 export async function countPaidTwice({ store, stateDir, synced }: Syncing): Promise<void> {

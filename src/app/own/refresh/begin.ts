@@ -3,6 +3,7 @@ import { Library } from "../../../engine/library/library.ts";
 import { openLibrary, requireRead, shelfAt } from "../../../engine/library/take-in.ts";
 import { checkOutput } from "../../../engine/output/paths.ts";
 import { checkSink } from "../../../engine/output/sinks/sink.ts";
+import { payerOf } from "../../../engine/purchase/world.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import { command, option, say, usageError } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
@@ -31,7 +32,7 @@ export async function prepare(
   };
 
   requireOfVendor(session.client.dialect, request);
-  const account = await session.client.account(context.interrupted);
+  const account = await payerOf(deps);
   const shelf = shelfAt(deps.stateDir, session.serviceId, account.keyMode);
   const store = new RunStore(deps.stateDir, deps.disk);
   return { order: { ...request, output }, account, events, context, deps, store, shelf };

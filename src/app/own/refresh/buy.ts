@@ -6,6 +6,7 @@ import { endStale, stillOpen } from "../../../engine/purchase/inquiry.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
 import { runIdentityOf } from "../../../engine/purchase/offer.ts";
 import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
+import { payerOf } from "../../../engine/purchase/world.ts";
 import { creditsOf, pendingUnits } from "../../../engine/runs/journal.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
@@ -128,7 +129,7 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
     // The balance that it began with is told anew: what it bought is off.
     const next = {
       ...trade,
-      account: await trade.deps.seller.client.account(trade.deps.interrupted),
+      account: await payerOf(trade.deps),
     };
     const { spent, total, isOpen } = await standingOf(id, next);
     if (isOpen && error.code !== "dataset_moved") {

@@ -140,7 +140,8 @@ function requireAllowed(
         ? "nothing was spent"
         : `nothing was spent beside the ${creditsText(finished.spent)} ` +
           `that finished run ${finished.run}`;
-    const whole = say`${option("again")} buys the whole segment again for ${creditsText(plan.again)}`;
+    const cost = creditsText(plan.again);
+    const whole = say`${option("again")} buys the whole segment again for ${cost}`;
     const details = anew ? [] : [whole];
     return failed.credits(say`${message}; ${nothing}`, hint, code).with({ details });
   }

@@ -113,10 +113,10 @@ async function listedFor(
 
   if (facet !== undefined && (facet.from === "service" || facet.values.length > 0)) return facet;
 
+  const example = spec.key === "country" ? "france --by country=germany" : `A --by ${spec.key}=B`;
   throw usageError(
     `--by ${spec.key} needs values: neither the service nor what ` +
       `you own lists what a ${words(spec)} can be`,
-    "for example --by " +
-      `${spec.key}=${spec.key === "country" ? "france --by country=germany" : `A --by ${spec.key}=B`}, or --by ${spec.key}=@FILE with one a line`,
+    `for example --by ${spec.key}=${example}, or --by ${spec.key}=@FILE with one a line`,
   );
 }

@@ -1,6 +1,12 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { baseUrlText, parseBaseUrl } from "../../../engine/client/addresses.ts";
-import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
+import {
+  existingConnection,
+  findConnection,
+  readConfig,
+  SAMPLE,
+  serviceIdOf,
+} from "../../../engine/connections/config.ts";
 import { findFolder, sampleDir, sampleId, stateDir } from "../../../engine/connections/paths.ts";
 import { keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
 import type { Library } from "../../../engine/library/library.ts";
@@ -15,25 +21,30 @@ export type ShelfOptions = GlobalOptions & { readonly mode?: "live" | "test" };
 export const addShelfOption = (command: Command): Command => command.addOption(modeOption());
 
 /** The service whose people are meant, as runs name it. Asks nobody and needs no key. */
-function serviceIdOf(options: GlobalOptions, context: Context): string {
+function serviceMeant(options: GlobalOptions, context: Context): string {
   const { connection, baseUrl } = selectionOf(options, context);
   if (connection === SAMPLE) return sampleId(sampleDir(context));
-  if (baseUrl !== undefined) return baseUrlText(parseBaseUrl(baseUrl));
 
   const config = readConfig(findFolder("config", context));
   const name = connection ?? config.default;
-  if (name !== undefined)
-    return baseUrlText(parseBaseUrl(existingConnection(config, name).baseUrl));
-
-  throw usageError(
-    "no connection is named, so nobody knows whose people are meant",
-    "name one with -c, or an address with --base-url; headcount connections lists them",
-    "no_connection",
-  );
+  // An address alone is one of the contract's.
+  const own =
+    baseUrl === undefined
+      ? name && existingConnection(config, name)
+      : connection && findConnection(config, connection);
+  const address = baseUrl ?? (own || undefined)?.baseUrl;
+  if (address === undefined)
+    throw usageError(
+      "no connection is named, so nobody knows whose people are meant",
+      "name one with -c, or an address with --base-url; headcount connections lists them",
+      "no_connection",
+    );
+  const vendor = own ? own.vendor : undefined;
+  return serviceIdOf({ baseUrl: baseUrlText(parseBaseUrl(address)), vendor });
 }
 
 export function shelfOf(options: ShelfOptions, context: Context): Shelf {
-  const serviceId = serviceIdOf(options, context);
+  const serviceId = serviceMeant(options, context);
   const ofKey = keyModeOf(context.env.HEADCOUNT_API_KEY ?? "") === "test" ? "test" : "live";
   return shelfAt(stateDir(context), serviceId, options.mode ?? ofKey);
 }

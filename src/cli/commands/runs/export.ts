@@ -5,10 +5,9 @@ import { JOINED, JoinOutput, type JoinView } from "../../../engine/output/join.t
 import type { Join } from "../../../engine/output/kept-rows.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
-import { resumeOf } from "../../../engine/runs/plan.ts";
 import {
-  goesOn,
   isResumable,
+  onwardOf,
   type RunReader,
   type RunSummary,
 } from "../../../engine/runs/reader.ts";
@@ -26,6 +25,7 @@ import {
   say,
 } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import type { RecordKind } from "../../../shared/rows/values.ts";
 import {
   addGuardOptions,
   addViewOptions,
@@ -96,12 +96,11 @@ async function exportRun(
   for (const what of [...(run.damages ?? []), ...(broken ? [broken.message] : [])])
     printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
-  if (open !== undefined) {
-    const has = open.status === "stale" ? "all that it has" : "what it has so far";
-    printer.say([`run ${run.id} is ${open.status}: this is ${has}`, ...rest(open)].join("; "));
-  }
+  if (open !== undefined) printer.say(openText(open));
 
-  if (file !== undefined && printer.json) {
+  if (file === undefined) return;
+
+  if (printer.json) {
     printer.document<"runs export">({
       run: run.id,
       finished: open === undefined,
@@ -112,14 +111,21 @@ async function exportRun(
     });
   }
 
-  const [one, many] = join
-    ? ["row"]
-    : { person: ["profile"], company: ["company", "companies"] }[kindOf(run)];
-  if (file !== undefined)
-    printer.note(
-      `Wrote ${counted(rows, one ?? "row", many)} of run ${run.id} to ${options.output} at 0 credits`,
-    );
+  const what = counted(rows, ...COUNTED[join === undefined ? kindOf(run) : "row"]);
+  printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
 }
+
+/** That it is not finished, and what goes on. */
+function openText(run: RunSummary): string {
+  const has = run.status === "stale" ? "all that it has" : "what it has so far";
+  return [`run ${run.id} is ${run.status}: this is ${has}`, ...rest(run)].join("; ");
+}
+
+const COUNTED: Readonly<Record<RecordKind | "row", readonly [one: string, more: string]>> = {
+  person: ["profile", "profiles"],
+  company: ["company", "companies"],
+  row: ["row", "rows"],
+};
 
 /**
  * The caller's own table, which the rows go beside. What is damaged cannot be put to a row, and a
@@ -152,7 +158,7 @@ const orSalvage =
 /** Why no more came, and what goes on. */
 const rest = (run: RunSummary): Sentence[] => {
   const anew = run.status === "stale" ? beginsAnew(run.plan) : [];
-  return [run.problem ?? [], isResumable(run) ? goesOn(run) : anew].flat();
+  return [run.problem ?? [], isResumable(run) ? say`${onwardOf(run)} goes on` : anew].flat();
 };
 
 const notFinished = (run: RunSummary): CliError =>
@@ -161,4 +167,4 @@ const notFinished = (run: RunSummary): CliError =>
       `run ${run.id} is not finished: it has ${counted(run.rows, "row")}`,
       clauses(...rest(run)),
     )
-    .with({ next: isResumable(run) ? resumeOf(run.plan) : undefined });
+    .with({ next: isResumable(run) ? onwardOf(run) : undefined });

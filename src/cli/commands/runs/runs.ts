@@ -1,8 +1,8 @@
 import { isAbsolute, relative } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { engineOf } from "../../../engine/output/tables/target.ts";
-import { describeTarget, fileOf, resumeOf, spokenTarget } from "../../../engine/runs/plan.ts";
-import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
+import { describeTarget, fileOf, spokenTarget } from "../../../engine/runs/plan.ts";
+import { isResumable, onwardOf, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   creditsOrNull,
@@ -283,7 +283,7 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     ["began", timeText(Date.parse(plan.created_at))],
     ["last", timeText(summary.lastAt)],
     ["kept", `${grouped(document.bytes)} bytes`],
-    ["continue", isResumable(summary) ? `${resumeOf(plan)}` : undefined],
+    ["continue", isResumable(summary) ? onwardOf(summary) : undefined],
     ["write again", `headcount runs export ${id} -o FILE`],
   ]);
 }

@@ -53,7 +53,10 @@ export const placeFlags = ({
   data,
   store,
 }: { [Place in "data" | "store"]?: string | undefined }): string =>
-  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(label(store))}`}`;
+  [
+    data === undefined ? "" : ` --data ${shellWord(data)}`,
+    store === undefined ? "" : ` --store ${shellWord(label(store))}`,
+  ].join("");
 
 /** A name alone is no secret, and without it a command that is copied asks as somebody else. */
 const label = (store: string): string =>
@@ -147,7 +150,7 @@ export function ledgerPlaceOf(
     const hosted = url !== undefined && (url.host !== "" || !store.includes("@"));
     if (hosted && url.hash === "" && !url.pathname.includes("@")) return store;
     throw usageError(
-      `${option} cannot be read as an address: "${echo(withoutPassword(store))}"`,
+      `${option} cannot be read as an address: "${echo(store)}"`,
       "in a password write / as %2F, # as %23, ? as %3F, @ as %40; " +
         "or leave it out and set PGPASSWORD",
     );
@@ -156,7 +159,7 @@ export function ledgerPlaceOf(
   // One letter and a colon begin a path on Windows.
   if (store === "" || /^[a-z][a-z0-9+.-]+:/i.test(store)) {
     throw usageError(
-      `${option} takes ${files} or postgres://..., not "${echo(withoutPassword(store))}"`,
+      `${option} takes ${files} or postgres://..., not "${echo(store)}"`,
       `for example ${option} postgres://localhost/headcount; ` +
         "a file whose name has a colon as ./NAME",
     );

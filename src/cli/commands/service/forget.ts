@@ -141,8 +141,8 @@ function complain({
 const linesOf = ({ exports, filters, records, replies, test }: InFolder): string[] => [
   `dataset: ${counted(records, "record")}`,
   ...(test > 0 ? [`dataset of test keys: ${counted(test, "record")}`] : []),
-  "stored replies: " +
-    `${replies}${exports > 0 ? `, among them pages of ${counted(exports, "export")} of the console` : ""}`,
+  `stored replies: ${replies}` +
+    (exports > 0 ? `, among them pages of ${counted(exports, "export")} of the console` : ""),
   ...filters.map(
     ({ accountId, id }) => `export ${echo(id)} of ${accountId}: its filters name the person`,
   ),

@@ -7,6 +7,7 @@ import type { FileReport, TableReport } from "../../../dataset/build/import-stag
 import type { Context } from "../../../shared/context.ts";
 import {
   counted,
+  echo,
   grouped,
   harmless,
   harmlessJson,
@@ -81,11 +82,12 @@ Columns of other names are named with the map that takes them; "headcount servic
 }
 
 function refusedLimit(text: string): { readonly rows: number } | { readonly share: number } {
-  const percent = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1];
-  if (percent !== undefined && Number(percent) <= 100) return { share: Number(percent) / 100 };
+  const [, percent = "none"] = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text) ?? [];
+  const share = Number(percent) / 100;
+  if (share <= 1) return { share };
   if (/^\d{1,15}$/.test(text)) return { rows: Number(text) };
   throw usageError(
-    `--max-refused takes a number of rows or a percentage, not "${text}"`,
+    `--max-refused takes a number of rows or a percentage, not "${echo(text)}"`,
     "for example --max-refused 1%",
   );
 }

@@ -147,8 +147,10 @@ async function rotate(
       printer,
       context,
     );
-    const follows = `Key ${key.id} (${old.mode}) follows ${old.id}, which works until ${iso(ends)}.`;
-    if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
+    if (printer.json) return;
+
+    const follows = `Key ${key.id} (${old.mode}) follows ${old.id}`;
+    printer.note(`${follows}, which works until ${iso(ends)}. It is shown this once: keep it now.`);
   };
 
   await rotateKey(store, old, { now: context.now, overlapMs }, tell).catch((error: Error) => {

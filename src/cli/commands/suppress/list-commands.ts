@@ -10,12 +10,12 @@ import {
   type SuppressedKind,
   type SuppressedName,
 } from "../../../shared/contract/suppression.ts";
-import { counted, echo, grouped, someOf } from "../../../shared/contract/text.ts";
+import { counted, echo, grouped, someOf, unguarded } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { asideOf } from "../../../shared/tables/dialect.ts";
 import { columnsFor, personKind, squeezed } from "../../../shared/tables/headings.ts";
-import { type InputTable, unguarded } from "../../../shared/tables/table.ts";
+import type { InputTable } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions, Touches } from "../../options.ts";
 import { type ColumnOf, documentsOf, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";

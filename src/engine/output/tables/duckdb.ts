@@ -138,8 +138,10 @@ async function existing(
   { schema, table }: Target,
 ): Promise<ReadonlyMap<string, string>> {
   const reader = await connection.runAndReadAll(
-    `SELECT lower(column_name), data_type FROM duckdb_columns() WHERE database_name = current_database()
-      AND lower(schema_name) = lower(coalesce(?, current_schema())) AND lower(table_name) = lower(?)`,
+    `SELECT lower(column_name), data_type FROM duckdb_columns()
+     WHERE database_name = current_database()
+      AND lower(schema_name) = lower(coalesce(?, current_schema()))
+      AND lower(table_name) = lower(?)`,
     [schema ?? null, table],
   );
   return new Map(reader.getRows().map(([name, type]) => [String(name), String(type)]));

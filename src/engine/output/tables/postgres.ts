@@ -50,11 +50,13 @@ export async function connectPostgres({ url }: Target): Promise<Client> {
     import("pg"),
     "write a file (-o people.csv)",
   );
+
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: "headcount",
   });
+
   // A connection that breaks between two statements is told by the next one.
   client.on("error", () => undefined);
   await client.connect();
@@ -125,9 +127,10 @@ async function upsert(
   const names = all.map(({ name }) => quoted(name));
   const [id, ...others] = names;
   const set = others.map((name) => `${name} = excluded.${name}`);
+  const update = set.length === 0 ? "NOTHING" : `UPDATE SET ${set.join(", ")}`;
   const statement = `WITH put AS (INSERT INTO ${into} (${names.join(", ")})
     SELECT ${names.join(", ")} FROM json_populate_recordset(NULL::${into}, $1::json)
-    ON CONFLICT (${id}) DO ${set.length === 0 ? "NOTHING" : `UPDATE SET ${set.join(", ")}`} RETURNING xmax = 0 AS added)
+    ON CONFLICT (${id}) DO ${update} RETURNING xmax = 0 AS added)
     SELECT count(*) FILTER (WHERE added)::int AS added FROM put`;
 
   const put = async (rows: readonly JsonRecord[]): Promise<number> => {
@@ -154,7 +157,8 @@ async function existing(
 
   const { rows } = await client.query<Existing>(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, typcategory AS category
-      FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped`,
+      FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+      WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped`,
     [oid],
   );
   return new Map(rows.map((row) => [row.name, row]));

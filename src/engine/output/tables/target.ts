@@ -1,6 +1,6 @@
 // Tested by test/cli/output-tables.long.test.ts.
 import { resolve } from "node:path";
-import { echo, withoutPassword } from "../../../shared/contract/text.ts";
+import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 
 export type TableTarget =
@@ -64,7 +64,7 @@ function parseDuckDb(text: string, cwd: string): TableTarget {
 }
 
 function parsePostgres(text: string): TableTarget {
-  const shown = echo(withoutPassword(text));
+  const shown = echo(text);
   let url: URL;
   try {
     url = new URL(text);

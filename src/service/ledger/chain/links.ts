@@ -111,7 +111,8 @@ export interface Acting {
  */
 export const THINGS = {
   account: "SELECT id, name, created_at, suspended_at FROM accounts",
-  plan: "SELECT account_id AS id, name, per_minute, per_day, costs, small_counts, keep_days FROM plans",
+  plan: `SELECT account_id AS id, name, per_minute, per_day, costs, small_counts, keep_days
+    FROM plans`,
   key: `SELECT id, account_id, name, mode, prefix, hash, created_at, revoked_at, expires_at, scopes,
     origin FROM keys`,
   cap: "SELECT key_id AS id, cap FROM budgets",

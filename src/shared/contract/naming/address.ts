@@ -32,11 +32,10 @@ const NETWORKS: ReadonlyMap<string, Paths> = new Map([
 /** Hosts whose pages are of many companies, and of which none is where a company is known. */
 const SHARED = new Set(
   words(
-    "about.me angel.co bit.ly crunchbase.com docs.google.com drive.google.com facebook.com fb.com " +
-      "fb.me forms.gle github.com glassdoor.com goo.gl google.com indeed.com instagram.com " +
-      "linktr.ee lnkd.in maps.google.com medium.com notion.so pinterest.com sites.google.com " +
-      "t.co t.me tiktok.com tinyurl.com twitter.com vimeo.com vk.com wa.me wikipedia.org x.com " +
-      "yelp.com youtu.be youtube.com",
+    "about.me angel.co apps.apple.com archive.org bit.ly calendly.com crunchbase.com facebook.com " +
+      "fb.com fb.me forms.gle g.page github.com glassdoor.com goo.gl google.com indeed.com " +
+      "instagram.com linktr.ee lnkd.in medium.com notion.so pinterest.com t.co t.me tiktok.com " +
+      "tinyurl.com twitter.com vimeo.com vk.com wa.me wikipedia.org x.com yelp.com youtu.be youtube.com",
   ),
 );
 /** Hosts of mailboxes and nothing else: who has one there works elsewhere. */
@@ -229,8 +228,11 @@ function addressOnce(text: string, learned?: Networks): ReadAddress | undefined 
     return { is, address: `${network}/${own}`, host, path, isNetwork: true };
   }
 
-  const isShared = path.length > 0 && SHARED.has(host);
-  const isNetwork = network !== undefined || isShared;
+  // At whatever host `/@ada` is the page of one of many who have one there.
+  const isShared =
+    path[0]?.startsWith("@") ||
+    (path[0] && host.split(".").some((_, at, all) => SHARED.has(all.slice(at).join("."))));
+  const isNetwork = network !== undefined || isShared === true;
   const isWord = path.length === 0 && !hasScheme && !host.includes(".");
   const other = isNetwork || path.length > 0 ? "page" : isWord ? "word" : "host";
   const address = path.length === 0 ? place : `${place}/${path.join("/")}`;

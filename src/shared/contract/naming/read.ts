@@ -40,7 +40,8 @@ const INSIDE = /\.(?:internal|lan|local|localhost|onion)$/;
 const PATH = /^(?:\.{1,2}[\\/]|~[\\/]|[a-z]:[\\/]|\\\\|file:)/i;
 const MAIL = /^[^\s@/:,;]+@[^\s@/:,;]+$/;
 const WORD = /^[\p{L}\p{M}\p{N}_.~'’&+!$*%-]+$/u;
-const LINK = /[?&#][^=&]*=https?(?:%3a|:)/i;
+/** A second address within the first, however often it was escaped. */
+const LINK = /[^a-z]https?(?:%(?:25)*3a|:)(?:%|\/)/i;
 
 const nothing = (why: string): Reading => ({ is: "nothing", why });
 const unknown = (why: string): Reading => ({ is: "unknown", why });

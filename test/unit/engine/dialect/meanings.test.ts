@@ -55,7 +55,6 @@ test.each([
   [{ per: "request", credits: "1" }, 3, "1"],
   [{ per: "request", credits: "1", none: "0" }, 0, "0"],
   [{ per: "started", credits: "1", rows: 25 }, 26, "2"],
-  [{ per: "row", credits: "0.1", least: "1" }, 3, "1"],
   [{ per: "call", credits: "2" }, 0, "2"],
 ] as const)("by %j %i rows cost %s", (price, rows, wanted) => {
   const call: VendorCall = { method: "POST", path: "/", price };

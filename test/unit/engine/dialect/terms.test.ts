@@ -33,8 +33,6 @@ test.each([
   [{ per: "started", rows: 25, credits: "1" }, [1, 100], 25],
   [{ per: "started", rows: 25, credits: "1" }, [50, 100], "at least 50 rows"],
   [{ per: "started", rows: 200, credits: "1" }, [1, 100], "no number of rows"],
-  [{ per: "row", credits: "1", least: "5" }, [1, 100], "no number of rows"],
-  [{ per: "row", credits: "1", least: "1" }, [1, 100], undefined],
   [{ per: "row", credits: "1" }, [25, 25], "at least 25 rows"],
   [{ per: "call", credits: "1" }, [1, 100], "no number of rows"],
 ] as const)("%j in pages of %j: what a request costs at most", async (price, [from, to], said) => {

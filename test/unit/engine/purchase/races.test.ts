@@ -183,14 +183,10 @@ async function opened(habits: Habits) {
     };
     return new Buyer(options);
   };
-  await run.append({
-    t: "session",
-    maxCredits: null,
-    limit: null,
-    rows,
-    balance,
-    at: now(),
-  });
+  await run.append(
+    { t: "session", maxCredits: null, limit: null, rows, at: now() },
+    { t: "quiet", balance, begins: true, at: now() },
+  );
   return {
     /** Buys to the end, whatever that is. */
     buy: () =>
@@ -275,6 +271,61 @@ test("until the books have a dear answer that brought nobody, none goes out at t
   });
   await buy();
   expect([calls.length, charged()]).toEqual([3, 5]);
+});
+
+test("until the books have a dear reply, none goes out at the price before it", async () => {
+  const [next, kept, over] = [gate(), gate(), gate()];
+  const { buy, calls } = await opened({
+    cap: 90,
+    concurrency: 3,
+    charge: (call) => (call === 4 || call > 5 ? 30 : 10),
+    page: async (call) => {
+      // With the third reply those are written down that are to go out next.
+      if (call === 6) next.open();
+      if (call === 4) await next.opened;
+      // Its reply makes place for one of them while the dear one beside it is written.
+      if (call === 5) await kept.opened;
+      if (call === 6) await over.opened;
+      return call === 4 || call > 5 ? { used: 30 } : {};
+    },
+    writes: async (record) => {
+      if (!record.includes('"used":"30"')) return;
+      kept.open();
+      await others();
+      over.open();
+    },
+  });
+  await buy();
+  expect(calls).toHaveLength(6);
+});
+
+test.each([
+  ["of another run that a page is known of tells nothing of this service", "other", 1],
+  ["a page of an earlier session was looked at", undefined, 3],
+])("%s", async (_, owned, together) => {
+  let asked = 0;
+  const { buy, calls, now, run } = await opened({
+    cap: 100,
+    rows: 60,
+    concurrency: 3,
+    page: async () => {
+      await others();
+      asked ||= calls.length;
+      return {};
+    },
+  });
+  for (const n of [1, 2]) {
+    const page = { target: 0, offset: 10 * (n - 1), perPage: 10, key: `earlier-${n}` };
+    const at = now();
+    const paid = owned === undefined ? { used: creditsOf("10") } : { used: creditsOf("0"), owned };
+    const kind = owned === undefined ? {} : { owned: true as const };
+    await run.append({ t: "intent", n, ...page, ...kind, hold: creditsOf("10"), at });
+    const result = Array.from({ length: 10 }, (_, row) => ({ id: `${n} ${row}` }));
+    const body = Buffer.from(JSON.stringify({ status: true, detail: [], result }));
+    await run.settle({ t: "settled", n, rows: 10, ...paid, at }, body);
+  }
+  await buy();
+  expect(asked).toBe(together);
 });
 
 test("while the balance is read no page goes out that waited for its next try", async () => {

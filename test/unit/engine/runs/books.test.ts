@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Books, type Epoch, type Fact } from "../../../../src/engine/runs/books.ts";
+import { Books, type Epoch, type Fact, type Sent } from "../../../../src/engine/runs/books.ts";
 import { type Credits, credits, ONE_CREDIT } from "../../../../src/shared/contract/money.ts";
 import { cases } from "../../../support/campaign.ts";
 import { long } from "../../../support/long.ts";
@@ -17,7 +17,7 @@ const quiet = (balance: number, rested = false): Fact => ({
   balance: of(balance),
   rested,
 });
-const sent = (n: number, page = `page ${n}`, promised = false): Fact => ({
+const sent = (n: number, page = `page ${n}`, promised = false): Sent => ({
   t: "sent",
   n,
   page,
@@ -34,6 +34,7 @@ const told = (n: number, used: number, stored = false): Fact => ({
 });
 const lost = (n: number): Fact => ({ t: "lost", n });
 const refused = (n: number): Fact => ({ t: "refused", n });
+const broken = (n: number): Fact => ({ t: "refused", n, isFault: true });
 
 const sumsOf = ({ told, doubt, others }: Books) => ({
   told: Number(told) / 1_000_000,
@@ -437,7 +438,7 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
     books.note(sent(3));
     books.note(told(3, 60));
     expect(books.price).toBe(of(3));
-    expect(books.holdOf(10, of(1))).toBe(of(30));
+    expect(books.holdOf({ page: "p", rows: 10, hold: of(10) })).toBe(of(30));
     expect(sumsOf(books)).toEqual(sums(60, 20 + 60));
   });
 
@@ -445,8 +446,24 @@ describe("rule by rule, with pages of 20 rows at 1 credit", () => {
     const books = new Books([quiet(100), sent(1, "a"), lost(1)]);
 
     expect(books.room(of(50))).toBe(of(30));
-    expect(books.riskOf({ page: "a", hold: of(20), promised: true })).toBe(of(0));
-    expect(books.riskOf({ page: "a", hold: of(20) })).toBe(of(20));
+    expect(books.riskOf(sent(2, "a", true))).toBe(of(0));
+    expect(books.riskOf(sent(2, "a"))).toBe(of(20));
+  });
+
+  test("what was dear is so for a page that is asked for again, and for a short one until it came", () => {
+    const books = new Books([quiet(100), sent(1), { t: "refused", n: 1, used: of(50) }]);
+    expect(books.riskOf(sent(2, "a"))).toBe(of(50));
+
+    books.note({ ...sent(2), rows: 2, hold: of(2) });
+    expect(sumsOf(books)).toEqual(sums(50, 50));
+    books.note({ t: "told", n: 2, rows: 2, used: of(2) });
+    expect(sumsOf(books)).toEqual(sums(52, 0));
+
+    books.note(sent(3, "a"));
+    books.note(lost(3));
+    books.note(sent(4));
+    books.note(told(4, 80));
+    expect(books.riskOf(sent(5, "a"))).toBe(of(80));
   });
 
   test("a doubt names the attempts that it stands in", () => {
@@ -607,7 +624,7 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
   const booksOf = (...facts: readonly Fact[]): Books => new Books([quiet(100), ...facts]);
   const sums = (told: number, doubt: number, others = 0) => ({ told, doubt, others });
   const says = (n: number, used: number): Fact => ({ t: "refused", n, used: of(used) });
-  const own = (n: number, page = "a"): Fact => sent(n, page, true);
+  const own = (n: number, page = "a"): Sent => sent(n, page, true);
   /** A page that was lost and charged, and is asked for again under a key that nobody promises. */
   const chargedLoss: readonly Fact[] = [sent(1, "a"), lost(1), quiet(80, true), sent(2, "a")];
   const prompt: readonly Fact[] = [sent(8), told(8, 20), quiet(80)];
@@ -618,6 +635,16 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
       "an error under a promised key tells nothing of a loss",
       booksOf(own(1), lost(1), own(2), refused(2)),
       sums(0, 20),
+    ],
+    [
+      "what broke on its way is what comes under its key",
+      booksOf(own(1), broken(1), own(2), told(2, 20)),
+      sums(20, 0),
+    ],
+    [
+      "and once its charge was seen that is told, and no other",
+      booksOf(own(1), broken(1), quiet(80), own(2), told(2, 20), quiet(80)),
+      sums(20, 0),
     ],
     [
       "what never went out under it leaves the loss as it was",
@@ -1021,7 +1048,7 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
 
     const twice = booksOf(own(1), lost(1), own(2), told(2, 20), quiet(60));
     expect(twice.keepsKeys).toBe(false);
-    expect(twice.riskOf({ page: "b", hold: of(20), promised: true })).toBe(of(20));
+    expect(twice.riskOf(own(3, "b"))).toBe(of(20));
     expect(booksOf(own(1), told(1, 20), quiet(50)).keepsKeys).toBe(true);
   });
 });
@@ -1179,7 +1206,7 @@ describe("what a run asks next", () => {
 
   test("errors teach what one costs where more is gone than was held for them", () => {
     const learned = (...facts: readonly Fact[]): number =>
-      Number(seenBy(...facts).holdOf(1, of(0))) / 1_000_000;
+      Number(seenBy(...facts).floor) / 1_000_000;
     const errors = [sent(1), refused(1), sent(2), refused(2)];
 
     expect(learned(...errors, quiet(60))).toBe(0);

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { Books, type Ending, type Fact, type Sent } from "../../../../src/engine/runs/books.ts";
-import { type Credits, credits, maxCredits, ZERO } from "../../../../src/shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  maxCredits,
+  priceOf,
+  ZERO,
+} from "../../../../src/shared/contract/money.ts";
 import { seededRandom } from "../../../support/exactness.ts";
 
 // A service with habits, others who use its account, and a buyer who knows nothing but facts. What the service truly took
@@ -93,6 +99,8 @@ interface Page {
 interface Call extends Page {
   readonly n: number;
   readonly hold: Credits;
+  /** What it may have cost when it went out, by all that was seen. */
+  readonly most: Credits;
   /** What the service did with it, once it did; a call that was lost on the way there stays undefined. */
   answer: Ending | undefined;
   isDone: boolean;
@@ -318,7 +326,7 @@ class Buyer {
   }
 
   #sentOf({ page, rows }: Page): Sent {
-    const hold = this.books.holdOf(rows, this.#unit ?? amountOf(1));
+    const hold = priceOf(rows, this.#unit ?? amountOf(1));
     const promised = this.#habits.keys === "promised";
     return { t: "sent", n: this.#n + 1, page, rows, hold, promised };
   }
@@ -331,7 +339,8 @@ class Buyer {
     const sent = this.#sentOf(next);
     this.#n = sent.n;
     this.#again = this.#again.filter(({ page }) => page !== next.page);
-    this.#flying.push({ ...sent, answer: undefined, isDone: false });
+    const most = this.books.holdOf(sent);
+    this.#flying.push({ ...sent, most, answer: undefined, isDone: false });
     this.#note(sent);
     return true;
   }
@@ -346,7 +355,10 @@ class Buyer {
     if (chance >= losses / 2) this.#serve(call);
 
     const isLost = chance < losses || call.answer === undefined;
-    const answer: Ending = isLost || call.answer === undefined ? { t: "lost", n } : call.answer;
+    // Somebody on the way may answer in its place.
+    const isBroken = this.#random() < 0.25;
+    const lost: Ending = isBroken ? { t: "refused", n, isFault: true } : { t: "lost", n };
+    const answer = isLost || call.answer === undefined ? lost : call.answer;
     const isSold = answer.t === "told" && answer.rows !== 0;
     if (!isSold && this.#random() < 0.8) this.#again.push({ page, rows });
     if (
@@ -361,13 +373,14 @@ class Buyer {
   #serve(call: Call): void {
     if (call.isDone) return;
     const used = this.#service.serve(call);
-    const { answer, hold, n, rows } = call;
+    const { answer, hold, most, n, rows } = call;
     const isSold = answer?.t === "told" && answer.rows !== 0;
-    // What came at the price that it was sent at; the whole hold where nothing came.
     const came = isSold ? (answer.rows ?? 0) : rows;
+    // What came at the price that it was sent at.
     const part = credits((hold * BigInt(came) + BigInt(rows) - 1n) / BigInt(rows));
     // An error is charged beside what its promised key stands for.
-    const counted = isSold || this.#habits.keys !== "promised" ? part : ZERO;
+    const free = this.#habits.keys === "promised" ? ZERO : most;
+    const counted = isSold ? part : free;
     if (used <= counted) return;
     this.#beyond.set(n, credits(used - counted));
     this.#ever = credits(this.#ever + used - counted);
