@@ -367,6 +367,9 @@ describe("runs export", () => {
   test("wrong options are refused before anything is written", async () => {
     const { run, context } = setUp();
     await makeRun(context, { done: true });
+    // It means CSV where nothing else is said.
+    const csv = await run("export", "last", "--csv", "excel", "--fields", "id");
+    expect(csv).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\ufeffid\r\n/) });
     for (const [argv, message] of [
       [["--fields", "titel"], "did you mean title?"],
       [["--fields", "emial"], "unknown field: emial"],

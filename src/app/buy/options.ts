@@ -37,8 +37,10 @@ export function outputView(
       "leave one of them out",
     );
 
+  // Where no file says otherwise, whoever says how CSV is written means CSV.
+  const named = format ?? (csv !== undefined && output === undefined ? "csv" : undefined);
   const form: Form =
-    engine === undefined ? chooseForm(format, output, isTerminal) : { format: engine };
+    engine === undefined ? chooseForm(named, output, isTerminal) : { format: engine };
   if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
     throw usageError(
       say`${option("csv", csv)} is about CSV, not ${form.format}`,

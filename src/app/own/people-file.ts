@@ -12,7 +12,7 @@ import type { InputTable } from "../../shared/tables/table.ts";
 export const MAX_BYTES = 1 << 29;
 
 /**
- * The rows of a table as records; `silent`: the lines of those that name nobody.
+ * The rows of a table as records; `silent`: those that name nobody, with their lines, in words.
  * @throws CliError exit 2 where none names anybody
  */
 export function recordsIn(table: InputTable, file: string) {
@@ -26,7 +26,7 @@ export function recordsIn(table: InputTable, file: string) {
       .map((place) => unguarded(cells[place] ?? "").trim())
       .find((cell) => canonicalAddress(cell)?.includes("/"));
 
-  const silent: number[] = [];
+  const lines: string[] = [];
   const records = rows.flatMap(({ line, cells, object }): readonly JsonRecord[] => {
     if (object === undefined && asideOf(cells) !== undefined) return [];
     const record =
@@ -37,9 +37,12 @@ export function recordsIn(table: InputTable, file: string) {
 
     const address = addressIn(cells);
     if (address !== undefined) return [{ ...record, network_url: address }];
-    silent.push(line);
+    lines.push(String(line));
     return [];
   });
+  const silent =
+    lines.length > 0 &&
+    `${counted(lines.length, "row")} without an id or a profile: line ${someOf(lines)}`;
   if (records.length > 0) return { records, silent };
 
   throw usageError(
@@ -53,10 +56,9 @@ export function recordsIn(table: InputTable, file: string) {
 /** The same, where each row has to name somebody. @throws CliError exit 2 that names the line */
 export function allRecordsIn(table: InputTable, file: string): readonly JsonRecord[] {
   const { records, silent } = recordsIn(table, file);
-  if (silent.length === 0) return records;
+  if (silent === false) return records;
   throw usageError(
-    `${file}: ${counted(silent.length, "row")} ${silent.length === 1 ? "names" : "name"} nobody: ` +
-      `line ${someOf(silent.map(String))}`,
+    `${file} has ${silent}`,
     "take them out of the file, or give them an id or the address of a profile",
     "no_identity",
   );

@@ -92,9 +92,9 @@ export async function readKeptTable(
 
   const nameless = join.rows.filter(({ match }) => match === "no company").length;
   const left = [
-    ...(leftOut > 0 ? [`${counted(leftOut, "row")} with a company on the suppression list`] : []),
-    ...(nameless > 0 ? [`${counted(nameless, "row")} without a company`] : []),
-  ];
+    leftOut > 0 && `${counted(leftOut, "row")} with a company on the suppression list`,
+    nameless > 0 && `${counted(nameless, "row")} without a company`,
+  ].filter((each) => each);
   const notice = `notice: ${left.join(", ")}: neither asked for nor paid`;
   return { companies, keep, view, notice: left.length > 0 ? notice : undefined };
 }

@@ -233,8 +233,7 @@ export class RunReader {
 
   /** One page. Throws where it was damaged. */
   readReply(unit: Unit): Buffer {
-    const body = reading(journalOf(this.path), (source) => this.replyOf(unit, source));
-    return body ?? Buffer.alloc(0);
+    return reading(journalOf(this.path), (source) => this.replyOf(unit, source)) ?? Buffer.alloc(0);
   }
 
   /** What there is of it: as counted, or as its pages told since, which are newer. */

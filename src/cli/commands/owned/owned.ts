@@ -17,7 +17,7 @@ import {
   creditsToNumber,
   formatCreditsGrouped,
 } from "../../../shared/contract/money.ts";
-import { counted, echo, grouped, someOf } from "../../../shared/contract/text.ts";
+import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { timeText } from "../../../shared/numbers.ts";
@@ -134,11 +134,7 @@ export function registerImport(owned: Command, context: Context): void {
         for (const file of files) {
           const table = await readTableFile(context, file, "people", MAX_BYTES);
           const { records, silent } = recordsIn(table, inputName(file));
-          if (silent.length > 0)
-            context.stderr.write(
-              `warning: ${counted(silent.length, "row")} of ${inputName(file)} without an id or the ` +
-                `address of a profile: line ${someOf(silent.map(String))}\n`,
-            );
+          if (silent) context.stderr.write(`warning: ${inputName(file)} has ${silent}\n`);
           const written =
             file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
           sources.push({ name: basename(file), at: Math.floor(written), records });

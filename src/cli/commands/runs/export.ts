@@ -1,7 +1,7 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { JOINED, JoinOutput, type JoinView } from "../../../engine/output/join.ts";
+import { JOINED, JoinOutput } from "../../../engine/output/join.ts";
 import type { Join } from "../../../engine/output/kept-rows.ts";
 import { beginsAnew } from "../../../engine/purchase/failures.ts";
 import { unreadRows } from "../../../engine/purchase/page-failures.ts";
@@ -88,7 +88,11 @@ async function exportRun(
   const join = JOINED.includes(view.format) ? await tableOf(run, store, printer) : undefined;
   const { file, notices, ...came } = await writePages(
     pages,
-    { ...writing, joined: join && joinedTo(join, run), name: `${id}-export` },
+    {
+      ...writing,
+      joined: join && ((way) => new JoinOutput(run, { ...way, join })),
+      name: `${id}-export`,
+    },
     context,
   ).catch(orSalvage(id));
   const rows = join?.rows.length ?? came.rows;
@@ -142,9 +146,6 @@ async function tableOf(
     return undefined;
   });
 }
-
-const joinedTo = (join: Join, run: RunReader) => (way: Pick<JoinView, "open" | "rendering">) =>
-  new JoinOutput(run, { ...way, join });
 
 /** What is wrong with a page or a line says nothing of the others. */
 const orSalvage =
