@@ -94,6 +94,10 @@ long(
       ["connections", "use", url],
       ["filters", url],
       ["resume", url],
+      ["sync", url],
+      ["sync", url, "--dry-run"],
+      ["service", "import", "--people", url, "--data", "data"],
+      ["service", "import", "--people", `${url}/*.csv`, "--data", "data"],
     ]) {
       const ran = await run(...argv);
       expect([argv, ran.code]).toEqual([argv, 2]);

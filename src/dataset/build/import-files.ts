@@ -2,6 +2,7 @@ import { open, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { gunzipSync, constants as zlib } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { withoutSecrets } from "../../shared/contract/text.ts";
 import { type FileFormat, InputError, type InputFile } from "../../shared/tables/input-file.ts";
 import { fileKind, TELLING_BYTES } from "../../shared/tables/kinds.ts";
 import { identifier, literal } from "../duckdb.ts";
@@ -23,7 +24,7 @@ export async function findFiles(
   for (const name of names) {
     const path = resolve(cwd, name);
     const stats = await stat(path).catch(() => undefined);
-    if (stats || !/[*?[]/.test(name)) files.push(await inputFile(name, path));
+    if (stats || !/[*?[]/.test(name)) files.push(await inputFile(withoutSecrets(name), path));
     else {
       // The folder that the name is relative to is no pattern.
       const pattern = isAbsolute(name) ? name : join(literalPath(cwd), name);
@@ -32,7 +33,10 @@ export async function findFiles(
       ]);
       const paths = reader.getRowsJS().map((row) => String(row[0]));
       if (paths.length === 0)
-        throw new InputError(`no file matches ${name}`, "quote the pattern, or check the folder");
+        throw new InputError(
+          `no file matches ${withoutSecrets(name)}`,
+          "quote the pattern, or check the folder",
+        );
       for (const match of paths) files.push(await inputFile(match, match));
     }
   }

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { jsonIn } from "../../shared/contract/text.ts";
+import { jsonIn, withoutSecrets } from "../../shared/contract/text.ts";
 import { failed, usageError } from "../../shared/errors.ts";
 import { FOLDER_MODE, ifMissing } from "../../shared/folder.ts";
 import { type Disk, errorCode, remove } from "../runs/disk.ts";
@@ -36,11 +36,12 @@ export interface FolderHead {
  * wrote it
  */
 export async function readFolderHead(path: string): Promise<FolderHead | undefined> {
+  const told = withoutSecrets(path);
   const names = await readdir(path).catch((error: unknown) => {
     if (!["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")) throw error;
     const isFile = errorCode(error) === "ENOTDIR";
     throw usageError(
-      isFile ? `${path} is not a folder` : `there is no folder ${path}`,
+      isFile ? `${told} is not a folder` : `there is no folder ${told}`,
       isFile ? "name a folder" : "make it, or mount it: an empty one is begun anew",
       "no_such_folder",
     );
@@ -48,7 +49,7 @@ export async function readFolderHead(path: string): Promise<FolderHead | undefin
   if (!names.includes(HEAD)) {
     if (names.every((name) => name.startsWith("."))) return undefined;
     throw usageError(
-      `${path} is no synced folder, and holds other things`,
+      `${told} is no synced folder, and holds other things`,
       "name an empty folder, or the one that others sync with",
       "no_synced_folder",
     );
