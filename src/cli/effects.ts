@@ -28,6 +28,7 @@ export const CALLS = byWord(`account GET /v1/account
 
 /** Where something lies, as it is said. */
 export const PLACES = byWord(`connection config.json, the API key
+  chosen which connection is meant
   given files that are named
   output the output that is named
   segments saved segments
@@ -43,6 +44,7 @@ export const PLACES = byWord(`connection config.json, the API key
 /** What says where that is; of what is not here, {@link STATE}. */
 const VARIABLES = byWord(`connection HEADCOUNT_CONFIG_DIR HEADCOUNT_CONNECTION \
 HEADCOUNT_BASE_URL HEADCOUNT_PAGING HEADCOUNT_API_KEY
+  chosen HEADCOUNT_CONNECTION
   given
   output
   segments HEADCOUNT_CONFIG_DIR

@@ -10,7 +10,8 @@ import { filesBelow, machineNamed, openedFiles, teamOf } from "../support/team.t
 const CREDITS = 100_000;
 const service = testService({ people: 200, credits: CREDITS });
 
-const BUY = ["search", "--department", "Sales", "--limit", "3", "--yes", "--format", "ndjson"];
+const SEARCH = ["search", "--department", "Sales", "--yes", "--format", "ndjson"];
+const BUY = [...SEARCH, "--limit", "3"];
 const MORE = ["search", "--department", "Legal", "--limit", "2", "--yes", "--format", "ndjson"];
 const team = (...names: string[]) => teamOf(names, service.url, service.key);
 
@@ -180,7 +181,7 @@ describe("headcount sync --rekey", () => {
       const [laptop, ci] = shared.machines as [User, User];
       await ok(laptop, BUY);
       for (const me of [laptop, ci]) await ok(me, ["sync", folder]);
-      await ok(ci, [...BUY, "--limit", "5"]);
+      await ok(ci, [...SEARCH, "--limit", "5"]);
 
       const { stderr } = await ran(laptop, ["sync", folder, "--rekey"]);
       const key = keyIn(stderr);

@@ -277,7 +277,7 @@ describe("over TLS", () => {
           user(served.url, served.key),
           asTyped`search --all --limit 25 --yes`,
         );
-        expect(wary).toMatchObject({ code: 8, stderr: expect.stringContaining("self-signed") });
+        expect(wary).toMatchObject({ code: 2, stderr: expect.stringContaining("self-signed") });
         // The key was not sent: nothing but the first search was ever asked for.
         expect(served.stderr().match(/"route":"\/v1\/person\/search"/g)).toHaveLength(1);
         expect(await served.stop()).toBe(0);

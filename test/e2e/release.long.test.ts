@@ -173,7 +173,7 @@ describe("npm run release", () => {
     const argv = [join(unpacked, "bin/headcount.js"), "account"];
     const refused = promisify(execFile)(process.execPath, argv, { env });
     await expect(refused).rejects.toMatchObject({
-      code: 8,
+      code: 2,
       stderr: expect.stringMatching(/https:\/\/api\.example through the proxy .*certificate/),
     });
     expect(asked).toContain("api.example:443");

@@ -101,7 +101,8 @@ describe("faults", { tags: ["long"] }, () => {
 
   const isPaid = ({ paid }: { readonly paid: number }) => paid > 0;
   async function start(...argv: readonly string[]): Promise<Agent> {
-    const agent = await startAgent(u, ["--max-credits", "5/total", ...argv], { answer: YES });
+    const budget = argv.includes("--max-credits") ? [] : ["--max-credits", "5/total"];
+    const agent = await startAgent(u, [...budget, ...argv], { answer: YES });
     ends.push(() => agent.close());
     return agent;
   }

@@ -199,7 +199,7 @@ const CASES: readonly CrowdCase[] = [
       },
       steps: [run(`${SALES}${calls} --yes -o o.csv`, 5)],
       // With one call at a time those of a single page: as soon as it is divided, parts are looked at.
-      twice: calls === "" ? 200 : 18,
+      twice: calls === "" ? 200 : 20,
     }),
   ),
   {

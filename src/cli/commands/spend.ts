@@ -1,6 +1,5 @@
 import { openRuns } from "../../app/keep/store.ts";
 import { SAMPLE } from "../../engine/connections/config.ts";
-import { selectionOf } from "../../engine/connections/resolve.ts";
 import { type DaySpend, NO_SPENDING } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
@@ -69,7 +68,7 @@ told:      what of it the vendor said, or its balance; the rest is settled
            as declared.
 A pipe gets CSV.`)
     .does(
-      `reads runs
+      `reads runs chosen
       exits 5`,
       atDesk(context, spend),
     );
@@ -90,7 +89,7 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
   const since = sinceMs(options.since, context.now());
   const { runs, damaged } = await readSpend(openRuns(context).folder, since);
   // Its credits are no money: they are in no sum, but where they are asked for.
-  const isAsked = selectionOf(options, context).connection === SAMPLE;
+  const isAsked = (options.connection || context.env.HEADCOUNT_CONNECTION) === SAMPLE;
   const spentOn = (isSample: boolean) =>
     fold(
       runs.filter(({ connection }) => (connection === SAMPLE) === isSample),
