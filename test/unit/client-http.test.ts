@@ -19,6 +19,7 @@ import { CliError } from "../../src/shared/errors.ts";
 import { Page } from "../../src/shared/rows/page.ts";
 import { CERTIFICATE, CERTIFICATE_KEY } from "../support/certificate.ts";
 import { answerEnvelope, answerError, type RawServer, rawServer } from "../support/client.ts";
+import { freePort } from "../support/free-port.ts";
 import { long } from "../support/long.ts";
 
 const KEY = "svc_live_0123456789abcdef";
@@ -599,9 +600,8 @@ test.each([
 
 describe("no whole answer", () => {
   test("nobody listens: not sent", async () => {
-    const server = await rawServer(() => undefined);
-    await server.close();
-    expect(await lost(clientFor(server.url).account())).toMatchObject({
+    const nowhere = `http://127.0.0.1:${await freePort()}`;
+    expect(await lost(clientFor(nowhere).account())).toMatchObject({
       wasSent: false,
       code: "ECONNREFUSED",
     });

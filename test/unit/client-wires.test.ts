@@ -16,6 +16,7 @@ import {
   type Timeouts,
 } from "../../src/engine/client/wire.ts";
 import { rawServer } from "../support/client.ts";
+import { freePort } from "../support/free-port.ts";
 import { long } from "../support/long.ts";
 
 /*
@@ -277,9 +278,7 @@ describe("both wires tell the same", () => {
   );
 
   test("of a host that nobody listens on, and of a peer that speaks no TLS", async () => {
-    const { url } = await peer(() => undefined);
-    await Promise.all(open.splice(0).map((thing) => thing.close()));
-    const refused = await bothOutcomes(url);
+    const refused = await bothOutcomes(new URL(`http://127.0.0.1:${await freePort()}`));
     expect(refused.http).toEqual(refused.undici);
     expect(refused.http[0]).toMatchObject({ sent: false, code: "ECONNREFUSED", transient: true });
 
