@@ -63,7 +63,7 @@ export interface ConsentAsking {
   readonly world: AgentWorld;
 }
 
-const refusal = (message: string, hint: string, code: CodeOf<"declined">): CliError =>
+const refusal = (message: string, hint: string | undefined, code: CodeOf<"declined">): CliError =>
   declined(`${message}; nothing was spent`, hint, code);
 
 /** The quote that an answer in this request is about. Our signature was checked by then. */
@@ -186,7 +186,8 @@ async function requireRoom(
   throw refusal(
     `it costs ${cost}, and the budget "${name}" has ${rest} left (${per}): ` +
       `${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
-    "",
+    // What else there is the door says: a model is handed no command past its bounds.
+    undefined,
     "over_budget",
   );
 }

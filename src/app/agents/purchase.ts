@@ -180,10 +180,7 @@ export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
     what: `the budget "${name}"`,
     onWait: () => undefined,
     continues: ({ run }: { readonly run: string }) => run === offer.continues,
-    refusal: {
-      period: `the budget "${name}" (${per})`,
-      hint: "",
-    },
+    refusal: { period: `the budget "${name}" (${per})` },
   };
 
   return await withinBudget(

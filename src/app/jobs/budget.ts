@@ -59,7 +59,7 @@ export interface Turn {
   readonly onWait: () => void;
   readonly continues?: (run: RunSpend) => boolean | Promise<boolean>;
   /** What else is said of a purchase that does not fit. */
-  readonly refusal: { readonly period: string; readonly hint: string };
+  readonly refusal: { readonly period: string; readonly hint?: string };
   /** Told once of a budget that a share of it is spent. */
   readonly near?: {
     readonly share: number;
