@@ -12,7 +12,7 @@ import { asTyped } from "../support/as-typed.ts";
 import { cases, everyNth, LONG } from "../support/campaign.ts";
 import { tempDir } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
-import { type Database, hasPostgres, openDatabase } from "../support/database.ts";
+import { connected, type Database, hasPostgres, openDatabase } from "../support/database.ts";
 import { spentBy, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import {
@@ -339,9 +339,7 @@ describe.skipIf(isLeftOut(hasPostgres))("with the accounts on PostgreSQL", () =>
     await search(service, { network_url: CANARY.network_url }, "one");
     const before = await money(service);
     const checkpoint = async () => {
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: database.url });
-      await client.connect();
+      const client = await connected(database.url);
       await client.query("CHECKPOINT");
       await client.end();
     };

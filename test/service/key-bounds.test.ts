@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NewKey } from "../../src/service/ledger/ledger.ts";
-import { makeApiKey } from "../../src/service/money/keys.ts";
 import { testService } from "../support/serving.ts";
-import { c } from "../support/store.ts";
+import { c, keyOf } from "../support/store.ts";
 
 /** What a key is bound to, as its holder meets it. */
 const service = testService({ credits: 1_000, now: () => time, monotonic: () => time });
@@ -10,18 +9,9 @@ let time = Date.UTC(2026, 4, 5, 12);
 let made = 0;
 
 async function keyWith(more: Partial<NewKey>): Promise<string> {
-  const { hash, key, prefix } = makeApiKey("live");
   const id = `k_bound${made++}`;
-  await service.store.createKey({
-    id,
-    name: id,
-    mode: "live",
-    prefix,
-    hash,
-    accountId: "default",
-    createdAt: time,
-    ...more,
-  });
+  const whose = { id, accountId: "default", createdAt: time };
+  const { key } = await keyOf(service.store, { ...whose, ...more });
   return key;
 }
 const search = (key: string, perPage: number) =>

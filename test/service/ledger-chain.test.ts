@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import pg from "pg";
 import { afterAll, describe, expect, test } from "vitest";
 import { replyDigest } from "../../src/service/ledger/chain/links.ts";
 import { IDEMPOTENCY_TTL_MS, type Store } from "../../src/service/ledger/ledger.ts";
@@ -11,7 +10,7 @@ import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { cases } from "../support/campaign.ts";
 import { tempDir } from "../support/client.ts";
-import { type Database, hasPostgres, openDatabase } from "../support/database.ts";
+import { connected, type Database, hasPostgres, openDatabase } from "../support/database.ts";
 import { long } from "../support/long.ts";
 import { ACCOUNT, answer, c, fund, held, rewrite } from "../support/store.ts";
 import { isLeftOut } from "../support/tools.ts";
@@ -421,8 +420,7 @@ describe.skipIf(isLeftOut(hasPostgres))("on PostgreSQL", () => {
         }),
       );
       expect(await two.verify()).toEqual([]);
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
+      const client = await connected(url);
       await client.query("SET search_path = headcount");
       for (const sql of [
         "UPDATE entries SET note = 'x'",

@@ -3,7 +3,6 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { verifyLedger } from "../../src/service/admin/data-folder.ts";
 import { createKey, DEFAULT_ACCOUNT } from "../../src/service/admin/keys.ts";
@@ -11,16 +10,15 @@ import { HoldResolvedError, StoreUnavailableError } from "../../src/service/ledg
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "../../src/service/ledger/postgres.ts";
 import { SCHEMA_VERSION } from "../../src/service/ledger/schema.ts";
-import { makeApiKey } from "../../src/service/money/keys.ts";
 import { credits } from "../../src/shared/contract/money.ts";
 import { asTyped } from "../support/as-typed.ts";
 import { tempDir } from "../support/client.ts";
-import { postgresBinaries } from "../support/database.ts";
+import { connected, postgresBinaries } from "../support/database.ts";
 import { freePort } from "../support/free-port.ts";
 import { LossyProxy } from "../support/lossy-proxy.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
-import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
+import { ACCOUNT, answer, c, fund, held, holdRequest, keyOf } from "../support/store.ts";
 import { type PostgresCluster, startCluster } from "../support/store-postgres.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -175,9 +173,7 @@ describe("serve", () => {
     });
 
     test("a database without accounts gets none from commands that only look, and verify needs no right to write", async () => {
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
+      const client = await connected(cluster.url);
       await client.query("CREATE DATABASE empty");
       const empty = cluster.url.replace(/postgres$/, "empty");
       for (const argv of [["credits"], ["keys", "create"], ["verify"]]) {
@@ -373,16 +369,7 @@ describe("faults", () => {
       const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
       const store = await open({ schema: name, url, patienceMs: 300 });
       await fund(store, 10);
-      const { hash, prefix } = makeApiKey("live");
-      await store.createKey({
-        id: "k",
-        name: "k",
-        mode: "live",
-        prefix,
-        hash,
-        accountId: ACCOUNT,
-        createdAt: 1,
-      });
+      const { hash } = await keyOf(store);
       expect(await store.findKey(hash)).toBeDefined();
       const id = await held(store, c(5));
       await proxy.close();
@@ -433,9 +420,7 @@ describe("faults", () => {
       const name = schema();
       const store = await open({ schema: name, patienceMs: 500 });
       await fund(store, 10);
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
+      const client = await connected(cluster.url);
       await client.query(`UPDATE ${name}.schema_version SET version = 99`);
       await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(
         /schema 99 now.*Restart the service/,
@@ -450,20 +435,9 @@ describe("faults", () => {
       const store = await open({ schema: name });
       await fund(store, 10);
       await store.settle({ holdId: await held(store, c(4)), amount: c(3), reply: answer() });
-      const { hash, prefix } = makeApiKey("live");
-      await store.createKey({
-        id: "k",
-        name: "k",
-        mode: "live",
-        prefix,
-        hash,
-        accountId: ACCOUNT,
-        createdAt: 1,
-      });
+      await keyOf(store);
       await store.revokeKey("k");
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
+      const client = await connected(cluster.url);
       await client.query(`SET search_path = ${name}`);
       for (const [sql, rule] of [
         ["UPDATE entries SET amount = 1", /never changed/],
@@ -494,16 +468,7 @@ describe("faults", () => {
       const name = schema();
       const [one, two] = [await open({ schema: name }), await open({ schema: name })];
       await fund(one, 10);
-      const { hash, prefix } = makeApiKey("live");
-      await one.createKey({
-        id: "k",
-        name: "k",
-        mode: "live",
-        prefix,
-        hash,
-        accountId: ACCOUNT,
-        createdAt: 1,
-      });
+      const { hash } = await keyOf(one);
       expect(await two.findKey(hash)).toBeDefined();
       expect(await one.revokeKey("k")).toBe(true);
       expect(await one.findKey(hash)).toBeUndefined();
@@ -517,9 +482,7 @@ describe("faults", () => {
       const idempotency = { key: "k", requestHash: "h" };
       await held(gone, c(6), { idempotency });
       expect((await store.hold(holdRequest(c(6), { idempotency }))).kind).toBe("in_flight");
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
+      const client = await connected(cluster.url);
       await client.query(
         `UPDATE ${name}.instances SET pid = 4194303 WHERE id = (SELECT owner FROM ${name}.holds)`,
       );
@@ -536,9 +499,7 @@ describe("faults", () => {
       const [there, here] = [await open({ schema: name }), await open({ schema: name })];
       await fund(here, 10);
       const id = await held(there, c(6));
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
+      const client = await connected(cluster.url);
       const boot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
       const { rowCount } = await client.query(
         `UPDATE ${name}.instances SET machine = replace(machine, $1, 'another') WHERE id = (SELECT owner FROM ${name}.holds)`,
@@ -555,9 +516,7 @@ describe("faults", () => {
     });
 
     it("refuses a server that does not sync", async () => {
-      const { default: pg } = await import("pg");
-      const client = new pg.Client({ connectionString: cluster.url });
-      await client.connect();
+      const client = await connected(cluster.url);
       await client.query("ALTER SYSTEM SET fsync = off");
       await client.query("SELECT pg_reload_conf()");
       await new Promise((resolve) => setTimeout(resolve, 200));
@@ -627,8 +586,7 @@ describe("backups", () => {
         on = false;
         await Promise.all(clients);
         await store.setPlan(ACCOUNT, { perMinute: 77 });
-        const admin = new pg.Client({ connectionString: url });
-        await admin.connect();
+        const admin = await connected(url);
         await admin.query("CREATE DATABASE restored");
         const restored = url.replace(/postgres$/, "restored");
         await run(join(bin ?? "", "pg_restore"), ["-d", restored, dump]);
@@ -689,8 +647,7 @@ describe("backups", () => {
 
       test("verify ends right after a restore, when the server has no statistics yet", async () => {
         cluster ??= await startCluster();
-        const client = new pg.Client({ connectionString: cluster.url });
-        await client.connect();
+        const client = await connected(cluster.url);
         for (const name of ["large", "refilled"]) await client.query(`CREATE DATABASE ${name}`);
         const [large, restored] = ["large", "refilled"].map((name) => {
           const url = new URL(cluster?.url ?? "");
@@ -700,8 +657,7 @@ describe("backups", () => {
         const store = await openPostgresStore({ url: large ?? "", now: Date.now });
         await fund(store, 100_000);
         await store.close();
-        const filler = new pg.Client({ connectionString: large });
-        await filler.connect();
+        const filler = await connected(large ?? "");
         await filler.query("SET search_path = headcount; SET session_replication_role = replica");
         await filler.query(
           `INSERT INTO holds (id, account_id, mode, key_id, call, amount, state, posted, owner, request_id, created_at, resolved_at)
@@ -761,8 +717,7 @@ describe("rights", () => {
       afterAll(() => cluster.remove());
 
       async function asked(...statements: string[]): Promise<void> {
-        const client = new pg.Client(cluster.url);
-        await client.connect();
+        const client = await connected(cluster.url);
         for (const sql of statements) await client.query(sql);
         await client.end();
       }

@@ -17,7 +17,16 @@ import {
 } from "../../src/service/ledger/ledger.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
-import { ACCOUNT, answer, c, exportItem, fund, held, holdRequest } from "../support/store.ts";
+import {
+  ACCOUNT,
+  answer,
+  c,
+  exportItem,
+  fund,
+  held,
+  holdRequest,
+  keyOf,
+} from "../support/store.ts";
 
 export interface Backend {
   /** A fresh, empty store. */
@@ -384,17 +393,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
 
     describe("keys", () => {
       const make = async (id: string, mode: "live" | "test" = "live"): Promise<string> => {
-        const key = makeApiKey(mode);
-        const { hash, prefix } = key;
-        await store.createKey({
-          id,
-          name: id,
-          mode,
-          prefix,
-          hash,
-          accountId: ACCOUNT,
-          createdAt: START,
-        });
+        const { hash } = await keyOf(store, { id, mode, createdAt: START });
         return hash;
       };
 
@@ -549,19 +548,8 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
     });
 
     describe("caps, ends and scopes of keys", () => {
-      const make = (id: string, more: Partial<NewKey> = {}): Promise<void> => {
-        const { hash, prefix } = makeApiKey("live");
-        return store.createKey({
-          id,
-          name: id,
-          mode: "live",
-          prefix,
-          hash,
-          accountId: ACCOUNT,
-          createdAt: START,
-          ...more,
-        });
-      };
+      const make = (id: string, more: Partial<NewKey> = {}) =>
+        keyOf(store, { id, createdAt: START, ...more });
       const hold = (amount: number, keyId: string, by = store) =>
         by.hold(holdRequest(c(amount), { keyId }));
       const buy = async (amount: number, keyId: string, charge = amount): Promise<void> => {
@@ -780,19 +768,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
       });
 
       it("gives a charge back, in parts, and never more than it was; the cap gets it back too", async () => {
-        const { hash, prefix } = makeApiKey("live");
-        await store.createKey({
-          ...{
-            id: "k",
-            name: "k",
-            mode: "live",
-            prefix,
-            hash,
-            accountId: ACCOUNT,
-            createdAt: START,
-            maxCredits: c(10),
-          },
-        });
+        await keyOf(store, { createdAt: START, maxCredits: c(10) });
         await buy(9, { keyId: "k" });
         const [charge] = await entries({ kind: "charge" });
         const id = charge?.id ?? 0n;

@@ -22,7 +22,7 @@ import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledg
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
 import { long } from "../support/long.ts";
-import { ACCOUNT, answer, c, fund, held, holdRequest, rewrite } from "../support/store.ts";
+import { ACCOUNT, answer, c, fund, held, holdRequest, keyOf, rewrite } from "../support/store.ts";
 
 let folder: string;
 let path: string;
@@ -241,19 +241,10 @@ describe("the ledger's file", () => {
     const [one, two] = [await open(), await open()];
     await fund(one, 10);
     for (let n = 0; n < 100; n += 1) {
-      const { hash, prefix } = makeApiKey("live");
-      const key = {
-        id: `k${n}`,
-        name: "n",
-        mode: "live" as const,
-        prefix,
-        hash,
-        accountId: ACCOUNT,
-        createdAt: 1,
-      };
-      await one.createKey(key);
+      const id = `k${n}`;
+      const { hash } = await keyOf(one, { id });
       expect(await two.findKey(hash)).toBeDefined();
-      await one.revokeKey(key.id);
+      await one.revokeKey(id);
       expect(await two.findKey(hash)).toBeUndefined();
     }
   });
@@ -261,16 +252,7 @@ describe("the ledger's file", () => {
   it("never contains a key's secret", async () => {
     const store = await open();
     await fund(store, 10);
-    const { key, hash, prefix } = makeApiKey("live");
-    await store.createKey({
-      id: "k",
-      name: "n",
-      mode: "live",
-      prefix,
-      hash,
-      accountId: ACCOUNT,
-      createdAt: 1,
-    });
+    const { key } = await keyOf(store);
     const secret = key.slice("hc_live_".length, -4);
     for (const file of [path, `${path}-wal`]) {
       expect(existsSync(file)).toBe(true);
@@ -284,16 +266,7 @@ describe("the ledger's file", () => {
     await fund(store, 10);
     await store.settle({ holdId: await held(store, c(4)), amount: c(3), reply: answer() });
     const pending = await held(store, c(1));
-    const { hash, prefix } = makeApiKey("live");
-    await store.createKey({
-      id: "k",
-      name: "n",
-      mode: "live",
-      prefix,
-      hash,
-      accountId: ACCOUNT,
-      createdAt: 1,
-    });
+    await keyOf(store);
     await store.revokeKey("k");
     const database = new DatabaseSync(path);
     for (const [sql, rule] of [

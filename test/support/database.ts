@@ -42,6 +42,13 @@ export interface Database {
   drop(): Promise<void>;
 }
 
+/** A connection to PostgreSQL. Whoever asks for it ends it. */
+export async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client;
+}
+
 let made = 0;
 
 /** A database of its own, at the PostgreSQL that all files of the run share. */
@@ -49,8 +56,7 @@ export async function openDatabase(): Promise<Database> {
   const { folder, url: shared } = await server();
   const name = `test_${process.pid}_${Date.now().toString(36)}_${made++}`;
   const at = async (place: string, sql: string) => {
-    const client = new pg.Client({ connectionString: place });
-    await client.connect();
+    const client = await connected(place);
     try {
       const result: unknown = await client.query(sql);
       return ([result].flat().at(-1) as { rows: Record<string, unknown>[] }).rows;

@@ -6,11 +6,13 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import type {
   HoldRequest,
   HoldSettlement,
+  NewKey,
   Store,
   StoredReply,
 } from "../../src/service/ledger/ledger.ts";
 import type { ConsoleExport } from "../../src/service/ledger/records.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
+import { makeApiKey } from "../../src/service/money/keys.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
 
 export const ACCOUNT = "acme";
@@ -59,6 +61,26 @@ export async function fund(store: Store, live: number, test = 0): Promise<void> 
   await store.createAccount(ACCOUNT, "Acme");
   if (live > 0) await store.grant(ACCOUNT, "live", c(live), "first");
   if (test > 0) await store.grant(ACCOUNT, "test", c(test), "first");
+}
+
+/** Makes an API key of {@link ACCOUNT}, by default one that is known as `k`. @returns its secret and the hash of it */
+export async function keyOf(
+  store: Store,
+  more: Partial<NewKey> = {},
+): Promise<{ readonly key: string; readonly hash: string }> {
+  const { key, hash, prefix, mode } = makeApiKey(more.mode ?? "live");
+  const id = more.id ?? "k";
+  await store.createKey({
+    id,
+    name: id,
+    mode,
+    prefix,
+    hash,
+    accountId: ACCOUNT,
+    createdAt: 1,
+    ...more,
+  });
+  return { key, hash };
 }
 
 export const holdRequest = (amount: Credits, more: Partial<HoldRequest> = {}): HoldRequest => ({
