@@ -310,7 +310,7 @@ describe("faults", () => {
       const proxy = new LossyProxy(cluster.port);
       await proxy.listen();
       const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
-      const store = await open({ schema: schema(), url, patienceMs: 200 });
+      const store = await open({ schema: schema(), url, patienceMs: 1_500 });
       await fund(store, 100);
       const failed = async (holdId: string, amount: number): Promise<void> => {
         proxy.closesAfterCut = true;
@@ -341,7 +341,7 @@ describe("faults", () => {
       const proxy = new LossyProxy(cluster.port);
       await proxy.listen();
       const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
-      const store = await open({ schema: schema(), url, patienceMs: 200, heartbeatMs: 50 });
+      const store = await open({ schema: schema(), url, patienceMs: 1_500, heartbeatMs: 50 });
       await fund(store, 100);
       // The instance is registered before its first hold: that commit must come through.
       await store.release(await held(store, c(1)));
@@ -367,7 +367,7 @@ describe("faults", () => {
       await proxy.listen();
       const name = schema();
       const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
-      const store = await open({ schema: name, url, patienceMs: 300 });
+      const store = await open({ schema: name, url, patienceMs: 1_500 });
       await fund(store, 10);
       const { hash } = await keyOf(store);
       expect(await store.findKey(hash)).toBeDefined();
@@ -418,7 +418,7 @@ describe("faults", () => {
 
     it("stops when another version has moved its schema", async () => {
       const name = schema();
-      const store = await open({ schema: name, patienceMs: 500 });
+      const store = await open({ schema: name, patienceMs: 1_500 });
       await fund(store, 10);
       const client = await connected(cluster.url);
       await client.query(`UPDATE ${name}.schema_version SET version = 99`);
