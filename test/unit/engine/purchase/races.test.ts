@@ -399,3 +399,23 @@ test("what another run settled after the balance was asked for explains nothing 
   expect(scene.charged()).toBeLessThanOrEqual(40);
   expect(creditsToNumber(scene.run.state.books.atMost)).toBeGreaterThanOrEqual(scene.charged());
 });
+
+test("the balance is read once, at the end; of what is stopped with nothing in doubt it is not", async () => {
+  let reads = 0;
+  const account = async () => reads++;
+  const whole = await opened({ cap: 30, account });
+  await whole.buy();
+  expect([whole.charged(), reads]).toEqual([30, 1]);
+
+  const stopped = await opened({
+    cap: 100,
+    account,
+    page: async (call) => {
+      if (call === 3) stopped.interrupt.abort(new Error("stop"));
+      return {};
+    },
+  });
+  await stopped.buy();
+  expect(stopped.charged()).toBeGreaterThanOrEqual(30);
+  expect(reads).toBe(1);
+});
