@@ -76,6 +76,14 @@ test("where a reply breaks off before its cursor it is the same", async () => {
   expect([...service.sold.values()].every((times) => times === 1)).toBe(true);
 });
 
+test("where nobody said how it pages, and the first reply breaks off, one row is paid twice", async () => {
+  const { service, run } = await scene({ cuts: (behind) => behind === 0, version: undefined });
+  const some = await run("search --department Sales --per-page 10 --max-credits 35 -o few.csv");
+  expect(some, some.stderr).toMatchObject({ code: 5 });
+  expect(some.stderr).toContain("the service gave a page twice: 10 different profiles in 11 rows");
+  expect(service.rowsSold()).toBe(11);
+});
+
 test("a job and an agent do the same", async () => {
   const { service, u, run, ids } = await scene(expire);
   const sales = {

@@ -371,7 +371,8 @@ export class Play {
         url: line.url,
         host: () => new URL(this.#life.url).host,
         key: key.key,
-        sleep: (ms) => context.sleep(ms, context.interrupted),
+        // A signal of a terminal is none of a page.
+        sleep: (ms) => context.sleep(ms),
       });
     if (wanted !== undefined)
       return await asAgent(wanted, context, (within) => main([...argv], within));

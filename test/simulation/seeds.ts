@@ -284,4 +284,22 @@ export const SEEDS: readonly Named[] = [
       { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
     ),
   },
+  {
+    name: "killed behind a full disk (seed 46103)",
+    found: "a claim of who was killed stood for ever: the model let it name a living process",
+    story: story(
+      [
+        run(
+          { ada: { kind: "jobs", due: false } },
+          { disk: { at: 13, code: "ENOSPC", once: false } },
+        ),
+        run(
+          { ada: { kind: "resume", nth: null, cap: 1, limit: null } },
+          { mishaps: [befalls("kill", 0)] },
+        ),
+        { kind: "revoke", nth: 0 },
+      ],
+      { random: 0, jobs: { budget: null, jobs: [{ command: "search", segment: 0, cap: 10 }] } },
+    ),
+  },
 ];

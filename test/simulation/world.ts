@@ -126,12 +126,11 @@ async function groupsOf(datasetDir: string): Promise<ReadonlyMap<string, Readonl
   return groups;
 }
 
-/** After a kill: the locks that it leaves are those of a process that is gone. */
+/** After a kill: whatever says that this process holds it is of one that is gone. */
 export function leaveLocks(folder: string): void {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
-    if (!/lock/.test(entry.name)) continue;
     try {
       const lock = JSON.parse(readFileSync(path, "utf8")) as { pid?: number };
       if (lock.pid === process.pid) writeFileSync(path, JSON.stringify({ ...lock, pid: NOBODY }));

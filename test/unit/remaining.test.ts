@@ -28,6 +28,23 @@ describe("remaining", () => {
     expect(trusted.somethingLeft).toBe(false);
   });
 
+  test("where a first page may have lost its cursor nobody knows how pages follow, until one of them did", () => {
+    const isBlind = (
+      source: Targets,
+      taught: { readonly cut?: true; readonly unread?: number },
+    ) => {
+      const remaining = asked(source, 0);
+      remaining.learn(at(0), { rows: 10, ...taught });
+      const { isBlind } = remaining;
+      remaining.learn(at(10, 1), { rows: 1 });
+      return [isBlind, remaining.isBlind];
+    };
+    expect(isBlind(targets(30), { cut: true })).toEqual([true, false]);
+    expect(isBlind(targets(30), { unread: 2 })).toEqual([true, false]);
+    expect(isBlind(targets(30), {})).toEqual([false, false]);
+    expect(isBlind(targets(30, true), { cut: true })).toEqual([false, false]);
+  });
+
   test("a miss ends its target", () => {
     const remaining = asked(targets(undefined), 0);
     remaining.learn(at(0), { rows: 0, miss: true });

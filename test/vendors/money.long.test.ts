@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { price, purchaseOf, SELLING, userOf } from "../support/vendors/selling.ts";
-import { millionthsOf } from "../support/vendors/shared.ts";
+import { Book, creditsOf, millionthsOf } from "../support/vendors/shared.ts";
 
 // Each vendor that people can be bought from, against the book that it keeps itself: whatever is lost
 // or charged otherwise, what `spend` has is what was charged, or more where nothing tells it, and never less.
 // What is killed: test/e2e/killed.long.test.ts.
 
 describe.each(SELLING)("$name", (selling) => {
-  const { isAsked, isOfIds, parcel, pages: PAGES, buy: BUY, rows } = purchaseOf(selling);
+  const { isOfIds, parcel, pages: PAGES, buy: BUY, rows } = purchaseOf(selling);
 
   test.each(["drop", "cut"] as const)(
     "a paid reply is lost (%s): its price counts",
@@ -86,8 +86,31 @@ describe.each(SELLING)("$name", (selling) => {
         expect(files().length).toBe(rows(10));
       }
       // A balance that fell by less may be late: what no reply tells is booked as declared.
-      const settled = factor < 1 && isAsked ? millionthsOf(price(selling, 10)) : charged();
+      const isDeclared = factor < 1 && selling.told === "balance";
+      const settled = isDeclared ? millionthsOf(price(selling, 10)) : charged();
       expect(await spend(), ran.stderr).toEqual({ settled, uncertain: 0n, foreign: 0n });
+    },
+  );
+
+  test.each([1, 5, 1_000])(
+    "a balance that is late by %i charges makes nothing free, and no cap is passed",
+    async (late) => {
+      const { run, spend, charged, vendor, files } = await userOf(selling);
+      const { book } = vendor;
+      book.balance = () => {
+        const told = new Book("1000");
+        told.charges.push(...book.charges.slice(0, Math.max(0, book.charges.length - late)));
+        return creditsOf(told.left());
+      };
+      const ran = await run(`${BUY} --max-credits ${price(selling, 10)}`);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect(files().length).toBe(rows(10));
+      expect(charged()).toBe(millionthsOf(price(selling, 10)));
+      expect(await spend(), ran.stderr).toEqual({
+        settled: charged(),
+        uncertain: 0n,
+        foreign: 0n,
+      });
     },
   );
 

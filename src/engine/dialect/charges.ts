@@ -1,5 +1,5 @@
 // Tested by test/unit/engine/dialect/charges.test.ts.
-import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, minCredits, ZERO } from "../../shared/contract/money.ts";
 import type { VendorBody } from "../../shared/dialect/holes.ts";
 import { type DialectFile, paidCall, type VendorCall } from "../../shared/dialect/shape.ts";
 import type { Pacer } from "../client/pacing.ts";
@@ -26,13 +26,16 @@ export interface Charged {
 
 /**
  * Who tells what a call charged: the reply itself, else a balance that fell while nothing else was
- * under way, be it of this process or of another one of this machine.
+ * under way, be it of this process or of another one of this machine. One that fell by less than
+ * the file declares may be late, and proves nothing.
  */
 export class Charges {
   readonly #now: () => number;
   /** Where the balance alone tells a charge: knows who else of this machine is charged. */
   readonly #payer: Pick<Pacer, "pays"> | undefined;
   /** As the last reply told it. */
+  #shown = ZERO;
+  /** The same less what it does not show yet. */
   #balance: Credits | undefined;
   /** When that reply was asked for, and how many paid calls had gone out by it. */
   #seenAt = 0;
@@ -80,8 +83,8 @@ export class Charges {
   ofFree(call: VendorCall, told: VendorBody, span: CallSpan): Credits {
     const balance = amountAt(call.reply?.balance, told);
     // Who has no price in the file only tells: a balance may have fallen for others.
-    const fell = call.price === undefined ? ZERO : this.#fellBy(span, balance, 0);
-    this.#see(span, balance);
+    const fell = call.price === undefined ? ZERO : this.#fellBy(span, balance, ZERO, 0);
+    this.#see(span, balance, ZERO);
     return amountAt(call.reply?.charged, told) ?? fell ?? ZERO;
   }
 
@@ -98,11 +101,11 @@ export class Charges {
   ): Promise<Charged> {
     const balance = amountAt(call.reply?.balance, told);
     const declared = declaredPrice(call, rows);
-    const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(span, balance);
+    const inReply = amountAt(call.reply?.charged, told) ?? this.#fellBy(span, balance, declared);
     const isAsked = inReply === undefined && balance === undefined && declared > 0n;
     const inBalance =
       isAsked && askBalance ? await this.#asked(span, declared, askBalance) : undefined;
-    this.#see(span, balance);
+    this.#see(span, balance, inReply ?? declared);
     return { declared, told: inReply ?? inBalance, balance };
   }
 
@@ -111,9 +114,13 @@ export class Charges {
     if (this.#isAlone(span)) this.#toldAt = span.begun;
   }
 
-  #see({ at, begun }: CallSpan, balance: Credits | undefined): void {
+  /** @param cost of the call, as it is booked */
+  #see({ at, begun }: CallSpan, balance: Credits | undefined, cost: Credits): void {
     if (balance === undefined) return;
-    this.#balance = balance;
+    const isFilled = balance > this.#shown;
+    const booked = credits((this.#balance ?? balance) - cost);
+    this.#balance = isFilled ? balance : minCredits(balance, booked);
+    this.#shown = balance;
     this.#seenAt = at;
     this.#toldAt = begun;
   }
@@ -134,19 +141,21 @@ export class Charges {
   }
 
   /** By how much the balance fell since the last reply, with nothing else of ours under way. */
-  #fellBy(span: CallSpan, balance: Credits | undefined, calls = 1): Credits | undefined {
+  #fellBy(
+    span: CallSpan,
+    balance: Credits | undefined,
+    least: Credits,
+    calls = 1,
+  ): Credits | undefined {
     if (balance === undefined || this.#balance === undefined || !this.#isAlone(span, calls))
       return undefined;
     // Of what others took nobody can say which of them did.
     if (this.#isShared(this.#seenAt)) return undefined;
-    const fell = this.#balance - balance;
-    return fell < 0n ? undefined : (fell as Credits);
+    const fell = credits(this.#balance - balance);
+    return fell < least ? undefined : fell;
   }
 
-  /**
-   * Where no reply tells a charge the balance is asked for after the first: one that fell by as
-   * much or more tells it. One that fell by less may be late, and proves nothing.
-   */
+  /** Where no reply tells a charge the balance is asked for after the first. */
   async #asked(
     span: CallSpan,
     declared: Credits,
@@ -160,7 +169,7 @@ export class Charges {
     const asked = await ask().catch(() => undefined);
     // Pages that went out while it was asked are in the answer too.
     const isShared = asked?.span.begun !== span.begun || this.#isShared(since);
-    const fell = isShared || this.#balance === undefined ? 0n : before - this.#balance;
-    return fell < declared ? undefined : (fell as Credits);
+    const fell = credits(isShared || this.#balance === undefined ? 0n : before - this.#balance);
+    return fell < declared ? undefined : fell;
   }
 }

@@ -231,16 +231,13 @@ export class Attempts {
     onWait({ reason, until: now() + ms, why });
     flight.turn(flown, "paused");
 
-    try {
-      await sleep(ms, flight.halt);
-      return !flight.stopped;
-    } catch (error) {
-      if (flight.stopped) return false;
-      throw error;
-    } finally {
-      flight.turn(flown, "flying");
-      onWait(undefined);
-    }
+    const isOver = await sleep(ms, flight.halt).then(
+      () => flight.stopped,
+      () => true,
+    );
+    flight.turn(flown, "flying");
+    onWait(undefined);
+    return !isOver;
   }
 
   /**

@@ -318,7 +318,7 @@ export class Buyer {
         rows: budget.rowRoom(),
         covered: budget.covered(),
         whole: budget.wholeRoom(),
-        priced: budget.priceKnown && !this.#isUnproven,
+        priced: budget.priceKnown && !this.#isUnproven && !remaining.isBlind,
         moving: !flight.isEmpty,
         busy: flight.busyTargets(paging === "cursor" || turns === "unknown"),
         proving: flight.isBeyondFirst,
@@ -339,8 +339,7 @@ export class Buyer {
   }
 
   #intend(ask: Ask): void {
-    const { run, now } = this.#options;
-    const { honoursKeys, parcel } = this.#options;
+    const { run, now, honoursKeys, parcel } = this.#options;
     const unit = newUnit({
       t: "intent",
       n: run.nextNumber(),

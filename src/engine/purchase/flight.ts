@@ -54,8 +54,12 @@ export class Flight {
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
   #isRead = false;
-  #changed = new Set<() => void>();
-  #changes = 0;
+  readonly #changed = new Set<() => void>();
+  /**
+   * How often it changed so far: taken before a look at
+   * it that awaits, and given to {@link change} after.
+   */
+  changes = 0;
 
   get stopped(): boolean {
     return this.#halt.signal.aborted;
@@ -80,23 +84,14 @@ export class Flight {
   }
 
   signal(): void {
-    this.#changes++;
-    const waiting = this.#changed;
-    this.#changed = new Set();
-    for (const resolve of waiting) resolve();
-  }
-
-  /**
-   * How often it changed so far: taken before a look at
-   * it that awaits, and given to {@link change} after.
-   */
-  get changes(): number {
-    return this.#changes;
+    this.changes++;
+    for (const resolve of this.#changed) resolve();
+    this.#changed.clear();
   }
 
   /** Resolves with the next change. @param since at once where there was one after that */
-  change(since = this.#changes): Promise<void> {
-    if (since !== this.#changes) return Promise.resolve();
+  change(since = this.changes): Promise<void> {
+    if (since !== this.changes) return Promise.resolve();
     return new Promise((resolve) => {
       this.#changed.add(resolve);
     });
@@ -156,12 +151,8 @@ export class Flight {
     return this.#units.size === 0;
   }
 
-  #in(phases: readonly Phase[]): Flown[] {
-    return this.#all.filter(({ phase }) => phases.includes(phase));
-  }
-
   count(...phases: readonly Phase[]): number {
-    return this.#in(phases).length;
+    return this.#all.filter(({ phase }) => phases.includes(phase)).length;
   }
 
   /** Whether one is asked for again whose reply was lost: alone, so that the balance tells. */
@@ -188,18 +179,16 @@ export class Flight {
    * @param withKept also for what is being written
    */
   busyTargets(withKept: boolean): Set<number> {
-    const targets = new Set(this.#pending.map(({ intent }) => intent.target));
-    for (const { unit, phase } of this.#all) {
-      if (withKept || phase !== "keeping") targets.add(unit.intent.target);
-    }
-    return targets;
+    const asked = this.#all.filter(({ phase }) => withKept || phase !== "keeping");
+    const units = [...this.#pending, ...asked.map(({ unit }) => unit)];
+    return new Set(units.map(({ intent }) => intent.target));
   }
 
   /** Whether a page of its target that lies before it is asked for, or its reply being written. */
   isBehind({ unit: { intent } }: Flown): boolean {
-    return this.#in(["paused", "flying", "doubt", "keeping"]).some(
-      ({ unit: { intent: other } }) =>
-        other.target === intent.target && other.offset < intent.offset,
+    return this.#all.some(
+      ({ phase, unit: { intent: other } }) =>
+        phase !== "ready" && other.target === intent.target && other.offset < intent.offset,
     );
   }
 
@@ -238,7 +227,9 @@ export class Flight {
 
   /** Those of an earlier session that are still to be asked for again. */
   get pending(): readonly Unit[] {
-    const next = this.#in(["ready"]).flatMap(({ sent, unit }) => (sent ? unit : []));
+    const next = this.#all.flatMap(({ phase, sent, unit }) =>
+      phase === "ready" && sent ? unit : [],
+    );
     return [...this.#pending, ...next];
   }
 

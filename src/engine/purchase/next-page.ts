@@ -23,7 +23,8 @@ export interface Limits {
   /** Rows that the user's own cap leaves room for; infinite where there is none. */
   readonly whole: number;
   /**
-   * Whether it is known what a row costs: until then one row is asked for, and nothing beside it.
+   * Whether it is known what a row costs, and how pages follow: until then the
+   * smallest page is asked for, and nothing beside it.
    */
   readonly priced: boolean;
   readonly moving: boolean;
@@ -51,7 +52,7 @@ export function nextPage(state: State, limits: Limits): Next {
   const idle = moving ? "wait" : "end";
   if (rows < 1 || state.turns === "no" || (moving && !limits.priced)) return idle;
 
-  const perPage = limits.priced ? state.perPage : 1;
+  const perPage = limits.priced ? state.perPage : state.sizes.least;
   const covered = limits.covered ?? Infinity;
   let indivisible = false;
   for (const open of state.open()) {

@@ -129,25 +129,20 @@ export class BalanceReading {
   }
 
   /** @returns false where the run is stopped: nobody waits for a proof then */
-  async #rest(): Promise<boolean> {
-    const { interrupted } = this.#options;
-    if (interrupted.aborted) return false;
-    const ms = this.#options.run.state.books.isPrompt ? SHORT_REST_MS : REST_MS;
-    await this.#options.sleep(ms, interrupted).catch((error: unknown) => {
-      if (!interrupted.aborted) throw error;
-    });
-    return !interrupted.aborted;
+  #rest(): Promise<boolean> {
+    const { interrupted, run, sleep } = this.#options;
+    const ms = run.state.books.isPrompt ? SHORT_REST_MS : REST_MS;
+    return sleep(ms, interrupted).then(ALWAYS, () => false);
   }
 
   async #told(): Promise<AccountView | undefined> {
     const { client, sleep } = this.#options;
     try {
-      let account = await client.account();
-      for (let look = 0; look < HELD_LOOKS && (account.held ?? ZERO) > 0n; look++) {
+      for (let looks = 0; ; looks++) {
+        const account = await client.account();
+        if (looks === HELD_LOOKS || (account.held ?? ZERO) <= 0n) return account;
         await sleep(HELD_MS);
-        account = await client.account();
       }
-      return account;
     } catch (error) {
       // What is in doubt stays so, and counts.
       if (error instanceof ServiceError || error instanceof LostReplyError) return undefined;

@@ -44,8 +44,8 @@ export interface Open {
 /** As many as hardly any service cuts a page down below. */
 const COMMON_PAGE = 100;
 
-type Position = Pick<IntentRecord, "target" | "offset" | "perPage">;
-type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss">;
+type Position = Pick<IntentRecord, "target" | "offset" | "perPage" | "cursor">;
+type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss" | "cut" | "unread">;
 
 interface TargetState {
   left: readonly Range[];
@@ -103,6 +103,11 @@ export class Remaining {
   /** What replies showed, where nobody said it. */
   paging: Dialect["paging"];
   #isPagingOpen: boolean;
+  /**
+   * A first page may have lost the cursor that leads on, and nobody said that pages have numbers:
+   * the next one may be the same rows, paid for again, so it is as small as there are any.
+   */
+  isBlind = false;
   readonly #source: Targets;
   readonly #states = new Map<number, TargetState>();
   readonly #begun = new Set<number>();
@@ -140,7 +145,7 @@ export class Remaining {
   get sizes(): Sizes {
     const behind = this.#isSizeKnown ? Infinity : Math.max(this.#largest, COMMON_PAGE);
     const own = this.#own;
-    const proven = own !== undefined && this.#exact < own;
+    const proven = this.#exact < (own ?? 0);
 
     return {
       least: this.#least,
@@ -243,19 +248,11 @@ export class Remaining {
    * What a settled page teaches. A short page is the last only where that is said
    * (docs/explanation/complete.md).
    */
-  learn(position: Position & Pick<IntentRecord, "cursor">, taught: Taught): void {
+  learn(position: Position, taught: Taught): void {
     const { rows, total, next, miss } = taught;
-    const { target, offset, perPage, cursor } = position;
+    const { target, offset, perPage } = position;
     const end = offset + rows;
-    // Who gives a cursor may not know page numbers: the first page would come again, and cost.
-    if (this.#isPagingOpen && offset === 0 && typeof next === "string") {
-      this.paging = "cursor";
-      for (const begun of [...this.#begun]) this.#endWithoutCursor(begun);
-    } else if (this.#isPagingOpen && offset > 0 && cursor === undefined) {
-      this.paging = "page";
-      this.#isPagingOpen = false;
-    }
-
+    this.#learnPaging(position, taught);
     if (rows > 0 && rows <= perPage) this.#accepted.add(perPage);
 
     this.#largest = Math.max(this.#largest, rows);
@@ -315,6 +312,21 @@ export class Remaining {
       else if (offset === 0) state.short = rows;
       this.giveBack({ target, offset: end, perPage: perPage - rows });
     }
+  }
+
+  #learnPaging({ offset, cursor }: Position, { next, cut, unread }: Taught): void {
+    if (!this.#isPagingOpen) return;
+    // Who gives a cursor may not know page numbers: the first page would come again, and cost.
+    if (offset === 0 && typeof next === "string") {
+      this.paging = "cursor";
+      for (const begun of [...this.#begun]) this.#endWithoutCursor(begun);
+    } else if (offset > 0 && cursor === undefined) {
+      this.paging = "page";
+      this.#isPagingOpen = false;
+    }
+
+    const isCut = next === undefined && (cut ?? unread) !== undefined;
+    this.isBlind = this.#isPagingOpen && (this.isBlind || isCut);
   }
 
   /**

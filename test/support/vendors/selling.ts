@@ -66,8 +66,6 @@ export function purchaseOf({ name, parcel = 1 }: Selling) {
   // nobody knows which had arrived.
   const pages = parcel === 1 ? ` --per-page ${PAGE}` : " --concurrency 1";
   return {
-    /** Nothing but a call of its own tells a balance. */
-    isAsked: ["crustdata", "explorium", "prospeo"].includes(name),
     isOfIds: name === "coresignal" || name === "apollo",
     parcel,
     pages,

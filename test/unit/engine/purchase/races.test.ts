@@ -38,6 +38,8 @@ interface Habits {
   readonly concurrency?: number;
   /** People who are wanted. */
   readonly rows?: number;
+  /** Whether the account told no balance before anything was bought. */
+  readonly isMute?: boolean;
   readonly target?: NewPlan["target"];
   /** What the n-th paid call is answered, and when; it took what `charge` says. */
   readonly page?: (call: number) => Said | Promise<Said>;
@@ -176,7 +178,7 @@ async function opened(habits: Habits) {
       perPageTold: true,
       concurrency,
       honoursKeys: false,
-      balance,
+      balance: habits.isMute ? undefined : balance,
       interrupted: interrupt.signal,
       commit: async () => undefined,
       divide: async () => false,
@@ -398,4 +400,27 @@ test("what another run settled after the balance was asked for explains nothing 
   await sibling.close();
   expect(scene.charged()).toBeLessThanOrEqual(40);
   expect(creditsToNumber(scene.run.state.books.atMost)).toBeGreaterThanOrEqual(scene.charged());
+});
+
+test("the balance is read once, at the end; of what is stopped with nothing in doubt it is not", async () => {
+  let reads = 0;
+  const account = async () => reads++;
+  const whole = await opened({ cap: 30, account });
+  await whole.buy();
+  expect([whole.charged(), reads]).toEqual([30, 1]);
+  const mute = await opened({ cap: 30, account, isMute: true });
+  await mute.buy();
+  expect([mute.charged(), reads]).toEqual([30, 1]);
+
+  const stopped = await opened({
+    cap: 100,
+    account,
+    page: async (call) => {
+      if (call === 3) stopped.interrupt.abort(new Error("stop"));
+      return {};
+    },
+  });
+  await stopped.buy();
+  expect(stopped.charged()).toBeGreaterThanOrEqual(30);
+  expect(reads).toBe(1);
 });
