@@ -97,6 +97,13 @@ test.each([
   expect(ran.vendor.book.charged()).toBe(price);
 });
 
+test("names are tried for what the person leaves", async () => {
+  const { code, said, vendor } = await doctorOf("pdl", "--buy 1", { swallow: ["job_title"] });
+  expect(code).toBe(0);
+  expect(said("A person")).toMatch(/^ok 1 person: declared 1, charged 1/);
+  expect(vendor.book.charged()).toBe("1");
+});
+
 test("whoever sold nobody is named with what it was asked for", async () => {
   const { dir, run, vendor } = await vendorUser("pdl");
   onTestFinished(() => vendor.stop());

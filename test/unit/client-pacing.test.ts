@@ -35,6 +35,47 @@ function service(clock: FakeClock, most: number) {
   };
 }
 
+describe("a clock that is set back", () => {
+  const DECLARED = { per_minute: 10 };
+
+  test.each(["by whoever waits", "by another process"])(
+    "holds nobody up longer than the limit asks, %s",
+    (who) => {
+      const clock = fakeClock();
+      const stateDir = tempDir();
+      const begun = (): Pacer => {
+        const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
+        pacer.declare(DECLARED);
+        return pacer;
+      };
+      const pacer = begun();
+      for (let call = 0; call < 12; call++) clock.advance(pacer.takeRequest());
+
+      pacer.takeAhead();
+      clock.advance(-10 * MINUTE);
+      const other = who === "by whoever waits" ? pacer : begun();
+      const waits = Array.from({ length: 10 }, () => {
+        const waitMs = other.takeRequest();
+        clock.advance(waitMs);
+        return waitMs;
+      });
+      expect(Math.max(...waits)).toBeLessThanOrEqual(MINUTE + 2_000);
+      // As many as the limit has go out, and no more.
+      expect(waits.reduce((sum, waitMs) => sum + waitMs, 0)).toBeGreaterThan(MINUTE / 2);
+    },
+  );
+
+  test("a minute that a service told is none any more", () => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
+    pacer.observe({ limit: 9, remaining: 0, resetAt: clock.now() + 30_000, window: "minute" });
+    clock.advance(-10 * MINUTE);
+    const other = new Pacer({ ...BASE, stateDir, now: clock.now });
+    expect(other.take()).toBe(0);
+  });
+});
+
 describe("the bucket", () => {
   test("a 429 that tells a reset and no limit holds up until then, and no call after it", () => {
     const clock = fakeClock();

@@ -26,6 +26,7 @@ import { findFolder, stateDir } from "../../src/engine/connections/paths.ts";
 import {
   type ConnectionChoice,
   checkKey,
+  connectionMeant,
   keyModeOf,
   keyPrefix,
   resolveTarget,
@@ -241,6 +242,29 @@ describe("which service and key", () => {
       keySource: "file",
       dialect: { paging: "offset", firstPage: 1 },
     });
+  });
+
+  test.each([
+    ["the default one", {}],
+    ["one that is named", { connection: "b" }],
+    ["the default one at another address", { baseUrl: "https://proxy.example.com" }],
+    ["one that is named there", { connection: "b", baseUrl: "https://proxy.example.com" }],
+  ])("whose people are meant is who is bought from: %s", async (_, choice) => {
+    const dir = configured();
+    const connections = {
+      a: { baseUrl: URL_A, vendor: "pdl-0123456789ab" },
+      b: { baseUrl: URL_A, vendor: "apollo-0123456789ab" },
+    };
+    writeFileSync(join(dir, "config.json"), JSON.stringify({ default: "a", connections }));
+    for (const key of [{}, { HEADCOUNT_API_KEY: KEY }] as const) {
+      const env = { HEADCOUNT_CONFIG_DIR: dir, ...key };
+      const { baseUrl, entry } = connectionMeant(choice, { env, platform: "linux" });
+      const target = await resolve(choice, { ...env, HEADCOUNT_API_KEY: KEY });
+      const isSame = !("baseUrl" in choice) || "connection" in choice || "HEADCOUNT_API_KEY" in key;
+      expect(baseUrl).toBe(target.baseUrl);
+      // An address alone is one of the contract's where the environment has its key.
+      expect(entry?.vendor).toBe(isSame ? target.vendor : "pdl-0123456789ab");
+    }
   });
 
   test("the environment's key comes before a stored one", async () => {

@@ -321,6 +321,17 @@ describe("progress", () => {
     expect(at(20)).toBe("32%  4 s left");
   });
 
+  test("what is known to be waited for is never longer than what is left", () => {
+    const at = (waitMs: number): string =>
+      progressLine(
+        { done: 95, total: 100, waitMs },
+        0,
+        options(new Sink(), () => 10_000),
+      );
+    expect(at(0)).toBe("95%  95 of 100 profiles, 9.5 profiles/s, 0.5 s left");
+    expect(at(33_000)).toBe("95%  95 of 100 profiles, 2.2 profiles/s, 35 s left");
+  });
+
   test("on a terminal what is over at once shows nothing", async () => {
     const stream = new Sink(true);
     const progress = openProgress(options(stream, () => 0));

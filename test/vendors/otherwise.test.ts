@@ -251,16 +251,19 @@ const { total: ____, next, ...rest } = search.reply;
 const MORE = { ...rest, more: "more" };
 const PAGES = { by: "offset", size: [1, 10] };
 
+const BY_OFFSETS = { body: { "*": "@filters", n: "@rows", at: "@offset" }, reply: rest };
+
+/** All of them came, nobody twice. */
+async function buysAll(file: object, odd: Odd) {
+  const { run, rows, book } = await userOf(file, odd);
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
+  return book;
+}
+
 test.each<[string, object, Odd]>([
-  [
-    "a cap behind its depth divides nothing",
-    {
-      body: { "*": "@filters", n: "@rows", at: "@offset" },
-      reply: rest,
-      pages: { ...PAGES, depth: 3 },
-    },
-    {},
-  ],
+  ["a cap behind its depth divides nothing", { ...BY_OFFSETS, pages: { ...PAGES, depth: 3 } }, {}],
   [
     "a short page of one size leads on by that size",
     { reply: { ...rest, next }, pages: { ...search.pages, one_size: true, end: ["no next"] } },
@@ -268,11 +271,61 @@ test.each<[string, object, Odd]>([
   ],
 ])("where nobody counts, %s", async (_, own, odd) => {
   const file = { ...FILE, calls: { search: { ...search, ...own } } };
-  const { run, rows, book } = await userOf(file, odd);
+  expect((await buysAll(file, odd)).charged).toBe(6);
+});
+
+test("where nobody counts, the total of the first page is believed: none is asked for behind it", async () => {
+  const own = {
+    body: { "*": "@filters", n: "@rows", page: "@page" },
+    reply: { ...rest, total: "total" },
+    pages: { by: "page", size: [6, 6] },
+    price: { per: "request", credits: "1" },
+  };
+  const file = { ...FILE, calls: { search: { ...search, ...own } } };
+  expect(await buysAll(file, { page: 1 })).toMatchObject({ charged: 1, sizes: [6] });
+});
+
+test("a page that is refused behind the depth of its file is what that says, and no fault of a filter", async () => {
+  const own = { ...BY_OFFSETS, pages: { by: "offset", size: [1, 1], depth: 3 } };
+  const file = { ...FILE, calls: { search: { ...search, ...own } } };
+  // One of them tries the filter.
+  const { run, book } = await userOf(file, { answers: 4 });
   const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain("does not go deeper than row 3 of this segment");
+  expect(book.charged).toBe(3);
+});
+
+test("of more people than a file's depth is told how many there are, and what may be bought", async () => {
+  const own = { ...BY_OFFSETS, pages: { ...PAGES, depth: 3 } };
+  const file = { ...FILE, calls: { ...FILE.calls, search: { ...search, ...own } } };
+  const { run, book } = await userOf(file);
+  for (const line of [BUY, `${BUY} --dry-run`]) {
+    const ran = await run(line);
+    expect(ran.code, ran.stderr).toBe(2);
+    expect(ran.stderr).toContain("odd gives 3 rows of one segment at most, of 6");
+    expect(ran.stderr).toContain("hint: --limit 3 buys those");
+  }
+  expect(book.charged).toBe(0);
+
+  const ran = await run(`${BUY} --limit 3`);
   expect(ran.code, ran.stderr).toBe(0);
-  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
-  expect(book.charged).toBe(6);
+  expect(book.charged).toBe(3);
+});
+
+test("what the first call takes where all pages have one size is in the quote", async () => {
+  const own = { pages: { ...search.pages, one_size: true } };
+  const { run, book } = await userOf({
+    ...FILE,
+    calls: { ...FILE.calls, search: { ...search, ...own } },
+  });
+  const ran = await run(`${BUY} --dry-run`);
+  expect(ran.stdout + ran.stderr).toMatch(/the first call takes up to 6 credits/);
+  const quote = JSON.parse((await run(`${BUY} --dry-run --json`)).stdout);
+  expect(quote).toMatchObject({ credits: 6, first_call: 6 });
+  const refused = await run(BUY.replace("20", "0.5"));
+  expect(refused.code, refused.stderr).toBe(4);
+  expect(book.charged).toBe(0);
 });
 
 test.each<[string, object, Odd]>([
@@ -288,11 +341,7 @@ test.each<[string, object, Odd]>([
   ],
 ])("where a reply says whether more follows, %s", async (_, own, odd) => {
   const file = { ...FILE, calls: { search: { ...search, ...own } } };
-  const { run, rows, book } = await userOf(file, odd);
-  const ran = await run(BUY);
-  expect(ran.code, ran.stderr).toBe(0);
-  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
-  expect(book.charged).toBe(6);
+  expect((await buysAll(file, odd)).charged).toBe(6);
 });
 
 test("what others buy by the same key is not this purchase's, where that is said", async () => {
@@ -546,11 +595,7 @@ const BY_NUMBER = searching(
 );
 
 test("of pages by number one row is bought first, and nobody twice", async () => {
-  const { run, book, rows } = await userOf(BY_NUMBER);
-  const ran = await run(BUY);
-  expect(ran.code, ran.stderr).toBe(0);
-  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(PEOPLE.map(({ id }) => id));
-  expect(book).toMatchObject({ charged: 6, sizes: [1, 1, 2, 2] });
+  expect(await buysAll(BY_NUMBER, {})).toMatchObject({ charged: 6, sizes: [1, 1, 2, 2] });
 });
 
 test.each<[string, Odd, string, number]>([

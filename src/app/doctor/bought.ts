@@ -52,17 +52,22 @@ export async function tryPaid(
 
   const { file } = await ownFile(copy, context);
   let spent = ZERO;
-  const tried = async (filters: Filters, limit: number): Promise<Tried> => {
-    const left = credits(most - spent);
+  const tried = async (filters: Filters, limit: number, kept = ZERO): Promise<Tried> => {
+    const left = credits(most - spent - kept);
     const one = await bought(filters, { limit, most: left }, session, context);
     spent = credits(spent + one.charged);
     return one;
   };
 
   try {
-    if (counting !== undefined) await tryNames(file, counting, { most, add }, tried);
     const filters = anybody(file);
-    const { parcel = 1 } = await session.client.account(context.interrupted);
+    const { costs, parcel = 1 } = await session.client.account(context.interrupted);
+    // Names are tried for what the person leaves.
+    const person = costs.person_search ?? ZERO;
+    if (counting !== undefined)
+      await tryNames(file, counting, { most: credits(most - person), add }, (by, limit) =>
+        tried(by, limit, person),
+      );
     const one = await tried(filters, parcel);
     add(priceCheck(one, file, filters));
     if (one.rows.length > 0) add(recordCheck(one, file));
@@ -80,7 +85,8 @@ async function tryNames(
   { most, add }: Trial,
   tried: (filters: Filters, limit: number) => Promise<Tried>,
 ): Promise<void> {
-  if (price > most) return add(service("Filters", "skip", `not tried: ${countCosts(price)}`));
+  if (price > most)
+    return add(service("Filters", "skip", `not tried: ${countCosts(price)}, beside the person`));
 
   const keys = FILTER_KEYS.filter((key) => file.filters[key] !== undefined);
   const open = keys.filter((key) => isOpen(file, key));

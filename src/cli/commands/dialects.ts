@@ -181,7 +181,9 @@ function tell(summary: Summary, unit: string, printer: Desk<object>["printer"]):
   if (why !== null) printer.note(`  cannot: ${why}`);
   // Who is owned, and who is there at all, ids tell that are found first.
   const byIds = stages === 2 ? "" : "--new-only, --sample, --ids, read, refresh, ";
-  printer.note(`  cannot: ${byIds}count --by, several segments at once`);
+  // Values are counted one by one, where that is free.
+  const others = count === "0" ? "" : "count --by, ";
+  printer.note(`  cannot: ${byIds}${others}several segments at once`);
 }
 
 const COLUMNS: readonly ColumnOf<Summary>[] = [

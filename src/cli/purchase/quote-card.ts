@@ -13,7 +13,7 @@ import {
   whoIsPaidAgain,
 } from "../../engine/purchase/quote.ts";
 import { isNarrowed, type Target } from "../../engine/runs/plan.ts";
-import { credits, creditsText, priceOf, priceText } from "../../shared/contract/money.ts";
+import { credits, creditsText, priceOf, priceText, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped, whenGiven } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
 import type { Entries } from "../terminal/table.ts";
@@ -81,11 +81,15 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   ];
 }
 
-/** The price, and who told it where that was no account. */
-const pricedAt = ({ assumed, parcel, priceRead, unitPrice }: Quote, one: string): string =>
+/** The price, who told it where that was no account, and what is paid before it is seen. */
+const pricedAt = (
+  { assumed, firstCall = ZERO, parcel, priceRead, unitPrice }: Quote,
+  one: string,
+): string =>
   priceText(unitPrice, parcel, one) +
   (assumed === undefined ? "" : ", assumed") +
-  (priceRead === undefined ? "" : `, read on ${priceRead} from a public page`);
+  (priceRead === undefined ? "" : `, read on ${priceRead} from a public page`) +
+  (firstCall > unitPrice ? `; the first call takes up to ${creditsText(firstCall)} at once` : "");
 
 function afterText({ balanceAfter: after, lookUps }: Quote): string | undefined {
   if (after === undefined) return undefined;

@@ -9,6 +9,8 @@ export interface ProgressState {
   readonly done: number;
   readonly total?: number | undefined;
   readonly detail?: string | undefined;
+  /** How long nothing goes on, as is known. */
+  readonly waitMs?: number | undefined;
 }
 
 export interface ProgressOptions {
@@ -55,19 +57,20 @@ export function openProgress(options: ProgressOptions): ProgressLine {
 
 /** How fast it goes, and how long it takes yet; nothing before that can be told. */
 function paceOf(
-  { done, total }: ProgressState,
+  { done, total, waitMs = 0 }: ProgressState,
   elapsed: number,
   { startedWith = 0, units }: Pick<ProgressOptions, "startedWith"> & { readonly units: string },
 ) {
   const fresh = done - startedWith;
-  const perSecond = elapsed > 0 && fresh > 0 ? (fresh * 1000) / elapsed : 0;
-  const hasSpeed = elapsed >= TICK_MS && perSecond > 0;
+  // What is known to be waited for makes it slower, and comes before what is left.
+  const perSecond = (fresh * 1000) / (elapsed + waitMs);
+  const hasSpeed = elapsed >= TICK_MS && fresh > 0;
   const speed = hasSpeed
     ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`
     : "";
   const rest =
     hasSpeed && total !== undefined && total > done
-      ? `${duration(((total - done) * 1000) / perSecond)} left`
+      ? `${duration(waitMs + ((total - done) * 1000) / perSecond)} left`
       : "";
   return { speed, rest };
 }
@@ -157,7 +160,7 @@ function spinner(options: ProgressOptions): ProgressLine {
     const far =
       state.total === undefined && state.done === 0
         ? ""
-        : progressLine(state, startedAt, options, before);
+        : progressLine({ ...state, waitMs: rest }, startedAt, options, before);
 
     return before < 8 || far === ""
       ? options.style.warning(wait)

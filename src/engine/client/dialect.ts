@@ -1,7 +1,7 @@
 import type { Credits } from "../../shared/contract/money.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { command, say, usageError } from "../../shared/errors.ts";
+import { command, option, say, usageError } from "../../shared/errors.ts";
 
 /**
  * How a service speaks where the contract is silent;
@@ -23,6 +23,8 @@ export interface Dialect {
   readonly names?: Readonly<Record<"enrich" | "employees", readonly CompanyQuery["by"][]>>;
   /** A cursor goes on in pages of the size that it began with, and in no other. */
   readonly isOneSize?: boolean;
+  /** Rows of a segment behind which it says that it may refuse pages. */
+  readonly depth?: number | undefined;
   /** Ids of a page, where a search finds them for nothing before anybody is paid for. */
   readonly idRows?: number;
   /** What a count costs there, which is the first rows of a search: none is made unasked. */
@@ -60,6 +62,23 @@ export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
 
 export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>
   paging === "page" && firstPage === 0 ? "page0" : paging;
+
+/**
+ * No file of a vendor says how a segment is divided.
+ * @throws CliError exit 2 where more is wanted of one than he gives
+ */
+export function requireReached(
+  { vendor }: Dialect,
+  depth: number | undefined,
+  there: number | null,
+): void {
+  if (vendor === undefined || depth === undefined || there === null) return;
+  throw usageError(
+    `${vendor} gives ${counted(depth, "row")} of one segment at most, of ${grouped(there)} there`,
+    say`${option("limit", depth)} buys those`,
+    "too_deep",
+  );
+}
 
 export interface CompanyQuery {
   readonly by: "domain" | "company_network_url" | "name" | "id";

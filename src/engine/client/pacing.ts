@@ -30,8 +30,9 @@ interface Bucket {
 interface Shared {
   minute?: Bucket;
   day?: Bucket;
-  /** When the last calls go out, where it is declared how many a minute has. */
+  /** When the last calls go out, where a minute has so many by its file, and when it was said. */
   calls?: readonly number[];
+  at?: number;
   /** Until when calls of each who uses the key may be charged. */
   payers?: Readonly<Record<string, number>>;
 }
@@ -39,8 +40,8 @@ interface Shared {
 const MINUTE = 60_000;
 /** Of more a minute it is a part of the minute that is looked at. */
 const MOST_KEPT = 1_000;
-/** What is to go out so much later is of a clock that was set back. */
-const MOST_AHEAD_MS = 60 * MINUTE;
+/** What was charged so long ago is of no call that is under way. */
+const FORGOTTEN_MS = 60 * MINUTE;
 /** A turn that no call made use of by then is none any more. */
 const TURN_MS = 1_000;
 /**
@@ -83,8 +84,8 @@ export class Pacer {
   #writtenAt = Number.NEGATIVE_INFINITY;
   #minuteLimit: number | undefined;
   #declared: DeclaredLimits | undefined;
-  /** When turns are due that a call has still to make use of. */
-  #turns: number[] = [];
+  /** When turns are due that a call has still to make use of, and how far away they were. */
+  #turns: { readonly due: number; readonly waitMs: number }[] = [];
   readonly #name = `${pid}/${++pacers}`;
 
   constructor({ now, stateDir, baseUrl, apiKey }: PacerOptions) {
@@ -110,16 +111,17 @@ export class Pacer {
   /** For a request to come, as {@link take} does where nothing is declared. */
   takeAhead(): number {
     const waitMs = Math.max(this.#takeDeclared(), this.#takeTold());
-    this.#turns.push(this.#now() + waitMs);
+    this.#turns.push({ due: this.#now() + waitMs, waitMs });
     return waitMs;
   }
 
   /** For one request: by a turn that was taken for it, else by one of its own. */
   takeRequest(): number {
     const at = this.#now();
-    this.#turns = this.#turns.filter((due) => due > at - TURN_MS);
+    this.#turns = this.#turns.filter(({ due }) => due > at - TURN_MS);
     if (this.#turns.length === 0) this.takeAhead();
-    return Math.max(0, (this.#turns.shift() ?? at) - at);
+    const { due = at, waitMs = 0 } = this.#turns.shift() ?? {};
+    return Math.max(0, Math.min(due - at, waitMs));
   }
 
   /**
@@ -132,7 +134,7 @@ export class Pacer {
     this.#update((shared) => {
       const others = Object.entries(shared.payers ?? {}).filter(
         ([name, last]) =>
-          name !== this.#name && last > at - MOST_AHEAD_MS && (last <= at || !isGone(name)),
+          name !== this.#name && last > at - FORGOTTEN_MS && (last <= at || !isGone(name)),
       );
       isShared = others.some(([, last]) => last >= since);
       shared.payers = { ...Object.fromEntries(others), [this.#name]: until };
@@ -150,10 +152,13 @@ export class Pacer {
     const apartMs = (1_000 + GUARD_MS) / eachSecond;
     let due = at;
     this.#update((shared) => {
-      const known = (shared.calls ?? []).filter((when) => when < at + MOST_AHEAD_MS);
+      // Said in the future is by a clock that was set back since: those calls are of now at most.
+      const latest = (shared.at ?? at) > at + TURN_MS ? at : Infinity;
+      const known = (shared.calls ?? []).map((when) => Math.min(when, latest));
       const next = (known.at(-1) ?? -apartMs) + apartMs;
       due = Math.max(at, next, (known.at(-kept) ?? -lastsMs) + lastsMs);
       shared.calls = [...known, due].slice(-kept);
+      shared.at = at;
     });
 
     return due - at;
@@ -259,8 +264,9 @@ function roomOf(bucket: Bucket): number {
 }
 
 function refill(shared: Shared, at: number): void {
-  if (shared.minute !== undefined && at >= shared.minute.resetAt && shared.minute.limit <= 0)
-    delete shared.minute;
+  const { limit = 0, resetAt = at } = shared.minute ?? {};
+  // No minute ends so late, but by a clock that was set back since.
+  if (resetAt - at > 2 * MINUTE || (at >= resetAt && limit <= 0)) delete shared.minute;
   if (shared.minute !== undefined && at >= shared.minute.resetAt) {
     const windows = Math.floor((at - shared.minute.resetAt) / MINUTE) + 1;
     const resetAt = shared.minute.resetAt + windows * MINUTE;
@@ -337,6 +343,7 @@ const PATIENCE_MS = 200;
 function readShared(path: string): Shared | undefined {
   try {
     const {
+      at = 0,
       minute,
       day,
       calls = [],
@@ -346,8 +353,8 @@ function readShared(path: string): Shared | undefined {
       bucket === undefined ||
       [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
     const isRead = whole(minute) && whole(day);
-    return isRead && [...calls, ...Object.values(payers)].every(Number.isFinite)
-      ? { ...(minute && { minute }), ...(day && { day }), calls, payers }
+    return isRead && [at, ...calls, ...Object.values(payers)].every(Number.isFinite)
+      ? { ...(minute && { minute }), ...(day && { day }), at, calls, payers }
       : undefined;
   } catch {
     return undefined;

@@ -76,6 +76,23 @@ export function keyPrefix(key: string): string {
 }
 
 /**
+ * Which connection flags, environment and config mean, whatever its key, and its address; none
+ * where the environment names all that is needed.
+ * @throws CliError exit 2 for one that there is not
+ */
+export function connectionMeant(flags: ConnectionChoice, surroundings: Surroundings) {
+  const { connection, baseUrl: url } = selectionOf(flags, surroundings);
+  const dir = findFolder("config", surroundings);
+  const override = url === undefined ? undefined : baseUrlText(parseBaseUrl(url));
+  const isWhole = override !== undefined && surroundings.env.HEADCOUNT_API_KEY?.trim();
+  const name = connection ?? (isWhole ? FROM_ENVIRONMENT : readConfig(dir).default);
+  const isOther = name === undefined || name === FROM_ENVIRONMENT;
+  const entry = isOther ? undefined : existingConnection(readConfig(dir), name, dir);
+  const stored = entry && baseUrlText(parseBaseUrl(entry.baseUrl));
+  return { dir, name, entry, stored, baseUrl: override ?? stored };
+}
+
+/**
  * Flags, then environment, then the config.
  * @throws CliError exit 2, or exit 3 for what is wrong with the key
  */
@@ -83,24 +100,14 @@ export async function resolveTarget(
   flags: ConnectionChoice,
   surroundings: KeychainOptions,
 ): Promise<Destination> {
-  const { connection, baseUrl: url, paging } = selectionOf(flags, surroundings);
-  const dir = findFolder("config", surroundings);
+  const { paging } = selectionOf(flags, surroundings);
   const apiKey = keyFromEnvironment(surroundings);
-  const override = url === undefined ? undefined : baseUrlText(parseBaseUrl(url));
+  const { name, entry, dir, baseUrl, stored = "" } = connectionMeant(flags, surroundings);
   const said = paging === undefined ? undefined : pagingOf(paging);
-
-  const isWhole = apiKey !== undefined && override !== undefined && connection === undefined;
-  if (isWhole || connection === FROM_ENVIRONMENT)
-    return fromEnvironment(apiKey, override, { dir, said });
-
-  const config = readConfig(dir);
-  const name = connection ?? config.default;
-  const entry = name === undefined ? undefined : existingConnection(config, name, dir);
-  if (name === undefined || entry === undefined)
+  if (name === FROM_ENVIRONMENT) return fromEnvironment(apiKey, baseUrl, { dir, said });
+  if (name === undefined || entry === undefined || baseUrl === undefined)
     throw apiKey === undefined ? noKey(undefined) : noAddress();
 
-  const stored = baseUrlText(parseBaseUrl(entry.baseUrl));
-  const baseUrl = override ?? stored;
   const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
 
   const place = { name, baseUrl, dialect, heeded: entry.heeded, vendor: entry.vendor };

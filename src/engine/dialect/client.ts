@@ -136,14 +136,12 @@ export class DialectClient implements ServiceClient {
     if (refusal !== undefined) throw refusal;
 
     const { account, key } = this.#file.calls;
-    const call = account ?? (this.#isProbe ? key : undefined);
-    const reply =
-      call === undefined ? undefined : await this.#send(call, {}, { paid: false, signal });
-    const isGood = reply === undefined || reply.is === "ok" || (call === key && reply.is !== "key");
-    if (call !== undefined && reply !== undefined && !isGood) throw this.#failure(reply, call);
+    const call: VendorCall | undefined = account ?? (this.#isProbe ? key : undefined);
+    if (call === undefined) return accountTold(this.#file, metaOf(this.#options.now()));
 
-    const told = account === undefined || reply === undefined ? undefined : reply.told;
-    const balance = told && amountAt(account?.reply?.balance, told);
+    const reply = await this.#send(call, {}, { paid: false, signal });
+    if (reply.is !== "ok" && (call !== key || reply.is === "key")) throw this.#failure(reply, call);
+    const balance = amountAt(call.reply?.balance, reply.told);
     return accountTold(this.#file, metaOf(this.#options.now(), reply, undefined, balance));
   }
 
@@ -305,22 +303,18 @@ export class DialectClient implements ServiceClient {
     { perPage, cursor }: PagePosition,
     options: PaidCallOptions,
   ): Promise<PageReply> {
-    const begun = cursor === undefined ? undefined : (JSON.parse(cursor) as Found);
     const rows = Math.min(this.#file.calls.search.pages?.size[1] ?? MOST_IDS, MOST_IDS);
     const find = (next: string | undefined) => this.#find(filters, next, rows, options.signal);
-    const first = begun === undefined ? await find(undefined) : undefined;
-    let found: Found = begun ?? first ?? { ids: [], next: null };
-    while (found.ids.length === 0 && found.next !== null) found = await find(found.next);
+    // A cursor may lead to nobody, which costs nothing to know: then those before were the last.
+    const onFrom = async ({ ids, next }: Found): Promise<Found> =>
+      ids.length === 0 && next !== null ? onFrom(await find(next)) : { ids, next };
+    const first = cursor === undefined ? await find(undefined) : undefined;
+    const found = await onFrom(first ?? (JSON.parse(cursor ?? "") as Found));
 
     const wanted = found.ids.slice(0, Math.min(perPage, call.most ?? 1));
     if (wanted.length === 0) return this.#nobody(first?.total ?? 0);
 
-    let rest: Found = { ids: found.ids.slice(wanted.length), next: found.next };
-    // A cursor may lead to nobody, which costs nothing to know: then these were the last.
-    while (rest.ids.length === 0 && rest.next !== null) {
-      const { ids, next } = await find(rest.next);
-      rest = { ids, next };
-    }
+    const rest = await onFrom({ ids: found.ids.slice(wanted.length), next: found.next });
     const isLast = rest.ids.length === 0 && rest.next === null;
     return this.#read(wanted, call, options, {
       filters,

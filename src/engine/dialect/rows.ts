@@ -1,5 +1,5 @@
 // Tested by test/unit/engine/dialect/rows.test.ts.
-import { checkFilters } from "../../shared/contract/filters.ts";
+import { textsAsked } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { echo } from "../../shared/contract/text.ts";
@@ -9,12 +9,7 @@ import { type DialectFile, spellingsOf, type Words } from "../../shared/dialect/
 import { GrowingBytes } from "../../shared/rows/growing-bytes.ts";
 import type { Cells } from "../../shared/rows/scan.ts";
 import { isInteger, QUOTE } from "../../shared/rows/tokens.ts";
-import {
-  type JsonRecord,
-  type JsonValue,
-  parseExact,
-  stringifyExact,
-} from "../../shared/rows/values.ts";
+import { type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
 import type { Span } from "./verbatim.ts";
 
 /** A field of the contract, and how it is read in a row. */
@@ -105,13 +100,6 @@ export class Records {
   value(index: number, field: string): JsonValue | undefined {
     const reading = this.#readings.find((each) => each.field === field);
     return reading && this.#valueOf(index, reading);
-  }
-
-  /** As the contract has it: what it is is found by that. */
-  row(index: number): JsonRecord {
-    return Object.fromEntries(
-      this.#readings.map((reading) => [reading.field, this.#valueOf(index, reading)]),
-    );
   }
 
   ids(): readonly (JsonValue | undefined)[] {
@@ -275,15 +263,9 @@ interface Stray {
  * a field is the first of, any will do; what a row does not say proves nothing.
  */
 export function strayIn(file: DialectFile, filters: Filters, rows: Records): Stray | undefined {
-  const check = checkFilters(filters);
-  if (!check.ok) return undefined;
-
-  const { exact, department } = check.canonical;
-  const { network_url: _, ...texts } = exact;
-  const all = { ...texts, department: department?.map(normalForm) };
-  for (const [field, wanted] of Object.entries(all)) {
+  for (const [field, wanted] of textsAsked(filters)) {
     const from = file.record[field];
-    if (wanted === undefined || from === undefined) continue;
+    if (from === undefined) continue;
     const { at: place, words } = placeOf(from);
     const ours = oursOf(file, words);
     // The rows of a segment say the same few words.

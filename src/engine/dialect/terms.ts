@@ -29,7 +29,8 @@ export function pagingOfFile(file: DialectFile): Dialect {
   // Nor is there a page of one row where so many are paid for whatever comes.
   const isUnproven = !isOneSize && parcel === undefined;
   if (by === "cursor") return { paging: by, isUnproven, isOneSize };
-  return { paging: by, isUnproven, firstPage: first === 0 ? 0 : 1 };
+  const firstPage = first === 0 ? 0 : 1;
+  return { paging: by, isUnproven, depth: search.pages?.depth, firstPage };
 }
 
 /** How a file counts, and what that costs; undefined: no call of it counts. */
@@ -119,8 +120,8 @@ export function cannotBuy(file: DialectFile): CliError | undefined {
   if (unit === undefined) return refused("its price says of no number of rows what they cost");
   if (gives === "ids")
     return unit.rows === 1 ? undefined : refused("people who are read by ids are paid together");
-  if (least > unit.rows) return refused(`a page has at least ${least} rows, whatever the cap`);
-  return undefined;
+  const isMore = least > unit.rows;
+  return isMore ? refused(`a page has at least ${least} rows, whatever the cap`) : undefined;
 }
 
 /** A file in a few facts, for whoever chooses one. Credits as the file writes them. */
@@ -129,13 +130,13 @@ export function summaryOf(file: DialectFile) {
   const counting = pricedCounting(file);
   const isOfIds = calls.search.gives === "ids";
   const refusal = cannotBuy(file);
-  const { charged, balance } = paidCall(file).reply ?? {};
+  const { price, reply: { charged, balance } = {} } = paidCall(file);
 
   return {
     name,
     vendor: vendor ?? null,
-    per: paidCall(file).price?.per ?? null,
-    person: paidCall(file).price?.credits ?? null,
+    per: price?.per ?? null,
+    person: price?.credits ?? null,
     count: counting ? formatCredits(counting.price) : null,
     stages: isOfIds ? 2 : 1,
     told: charged ?? balance ?? calls.account?.reply?.balance ?? null,

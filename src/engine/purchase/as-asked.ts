@@ -1,5 +1,5 @@
 // Tested by test/scene/as-asked.test.ts.
-import { checkFilters } from "../../shared/contract/filters.ts";
+import { textsAsked } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
@@ -12,15 +12,7 @@ import type { Unasked } from "../runs/journal.ts";
  * A service may spell a value otherwise than the filter: then no row says it as asked.
  */
 export function unaskedIn(page: Page, filters: Filters): Unasked | undefined {
-  const check = checkFilters(filters);
-  if (!check.ok) return undefined;
-
-  const { exact, department } = check.canonical;
-  const { network_url: _, ...texts } = exact;
-  const departments = department?.map(normalForm);
-
-  for (const [key, wanted] of Object.entries({ ...texts, department: departments })) {
-    if (wanted === undefined) continue;
+  for (const [key, wanted] of textsAsked(filters)) {
     const said = page.rows().map((row) => fieldValue(row, key));
     const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
     const isOther = (value: unknown): boolean =>

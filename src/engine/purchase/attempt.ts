@@ -269,8 +269,10 @@ export class Attempts {
     }
     if (source.page !== undefined)
       throw drawnRefused(perPage, text, remaining.sizes.accepted.has(perPage));
-    // Who declares what pages there are refuses none of them for its size, or where it lies.
-    if (error.exact) return this.#cursorRefused(unit, error);
+    // Who declares what pages there are refuses none of them for its size, nor for where it lies
+    // before the depth that is declared, too.
+    const { depth = Infinity } = this.#options.client.dialect;
+    if (error.exact && offset < depth) return this.#cursorRefused(unit, error);
 
     if ((await this.#overtook(flown)) && (await this.#asksOnceMore(flown, error))) return true;
     if (status !== 413 && this.#isTooDeep(unit)) {

@@ -259,7 +259,7 @@ export class Buyer {
 
   async #goesPastWall(): Promise<boolean> {
     const { wall } = this.#attempts;
-    if (wall === undefined) return false;
+    if (wall === undefined || this.#options.client.dialect.vendor !== undefined) return false;
     this.#options.onNotice?.(
       `the service goes no deeper than row ${grouped(wall.depth)} of this segment; ` +
         "what lies behind it is divided",

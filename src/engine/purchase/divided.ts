@@ -146,42 +146,25 @@ export async function divisionOf(
 ): Promise<Division> {
   // Who is named by a digest lies above no wall.
   if (digests !== undefined) return { parts: parts ?? [], counts: counts ?? [], digests };
-  if (target.kind === "search" && parts !== undefined) {
-    const each = await Promise.all(
-      parts.map((part, index) => {
-        const total = counts?.[index] ?? 0;
-        // As many as are wanted of a company lie above the wall, or the service says so.
-        return wall === undefined || total <= wall || target.staff?.most != null
-          ? { parts: [part], counts: [total] }
-          : divided(part, total, wall, deps);
-      }),
-    );
-    const unreached = each.flatMap((one: Division) => one.unreached ?? []);
+  if (target.kind !== "search" || (parts ?? wall) === undefined) return {};
 
-    return {
-      parts: each.flatMap((one) => one.parts ?? []),
-      counts: each.flatMap((one) => one.counts ?? []),
-      unreached: unreached.length === 0 ? undefined : unreached,
-      overlap: overlap || undefined,
-    };
-  }
+  const each = await Promise.all(
+    (parts ?? [target.filters]).map((filters, index) => {
+      const count = (counts ?? [matches])[index] ?? 0;
+      // As many as are wanted of a company lie above the wall, or the service says so.
+      return wall === undefined || count <= wall || target.staff?.most != null
+        ? { parts: [{ filters, count, from: 0 }], unreached: [] }
+        : dividedParts(filters, count, wall, deps);
+    }),
+  );
+  const all = each.flatMap((one) => one.parts);
+  const unreached = each.flatMap((one) => one.unreached);
 
-  return target.kind === "search" && wall !== undefined
-    ? divided(target.filters, matches ?? 0, wall, deps)
-    : {};
-}
-
-async function divided(
-  segment: Filters,
-  total: number,
-  wall: number,
-  deps: Asking & Clock,
-): Promise<Division> {
-  const { parts, unreached } = await dividedParts(segment, total, wall, deps);
   return {
-    parts: parts.map(({ filters }) => filters),
-    counts: parts.map((part) => part.count),
+    parts: all.map(({ filters }) => filters),
+    counts: all.map(({ count }) => count),
     unreached: unreached.length === 0 ? undefined : unreached,
+    overlap: overlap || undefined,
   };
 }
 

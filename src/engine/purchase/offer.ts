@@ -13,7 +13,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, clauses, option, say, usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
-import { pagingName } from "../client/dialect.ts";
+import { pagingName, requireReached } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
 import { hasOutlivedKey, KEY_LIFE_MS, pageCallOf, pendingUnits } from "../runs/journal.ts";
 import {
@@ -277,32 +277,35 @@ export function quoteFor(
   const price = rowPrice(target, account, spent.price);
   if (price.assumed !== undefined) deps.onNotice(`warning: ${price.assumed}`);
 
-  const parcel = target.kind === "enrich" ? undefined : account.parcel;
-  requirePage(options.perPage, parcel);
+  const { dialect } = deps.seller.client;
+  const { isUnproven, paging, pageRows: learned, tries } = dialect;
+  const { parcel, priceRead } = account;
+  const terms: Partial<QuoteInput> =
+    target.kind === "enrich"
+      ? { pageRows: 1 }
+      : { pageRows: perPageTold(account, deps) ?? learned, parcel, priceRead, isUnproven };
+  requirePage(options.perPage, terms.parcel);
 
-  const { isUnproven, paging, pageRows: learned, tries } = deps.seller.client.dialect;
-  const pageRows = target.kind === "enrich" ? 1 : (perPageTold(account, deps) ?? learned);
-  return makeQuote({
+  const quote = makeQuote({
     target,
     matches,
     uncounted,
     ...price,
-    parcel,
-    priceRead: target.kind === "enrich" ? undefined : account.priceRead,
+    ...terms,
     balance: account.balance,
     capLeft: account.capLeft,
     limit: options.limit,
     maxCredits: options.maxCredits,
     maxDepth: account.maxDepth,
-    perPage: Math.min(options.perPage ?? PER_PAGE_MAX, pageRows ?? PER_PAGE_MAX),
-    pageRows,
+    perPage: Math.min(options.perPage ?? PER_PAGE_MAX, terms.pageRows ?? PER_PAGE_MAX),
     perMinute: perMinuteOf(account, deps),
     paging,
     tries: target.kind === "search" ? tries?.(target.filters) : 0,
-    isUnproven: target.kind !== "enrich" && isUnproven,
     spent,
     ...whole,
   });
+  requireReached(dialect, quote.depth, matches);
+  return quote;
 }
 
 /** @throws CliError exit 2 where rows that are sold together are asked for in other pages */

@@ -69,6 +69,8 @@ export interface Quote {
   readonly unitPrice: Credits;
   /** Rows that one price pays for; undefined: a row. */
   readonly parcel?: number | undefined;
+  /** What the first call takes at most by the file of a vendor, before he was seen to keep it. */
+  readonly firstCall?: Credits | undefined;
   /** The day on which the price was read on a public page; undefined: the account tells it. */
   readonly priceRead?: string | undefined;
   /** Why `unitPrice` is a guess, in words; undefined: it is none. */
@@ -147,7 +149,10 @@ export interface QuoteInput
   readonly maxDepth: number | undefined;
   readonly perPage: number;
   readonly perMinute: number | undefined;
-  /** Calls before the first page; `isUnproven`: that has one row, which is looked at. */
+  /**
+   * Calls before the first page; `isUnproven`: of a vendor that has one row, which is looked at;
+   * false: a whole page, as he sells no smaller one.
+   */
   readonly tries?: number | undefined;
   readonly isUnproven?: boolean | undefined;
   readonly paging: Plan["paging"];
@@ -202,6 +207,10 @@ export function makeQuote(input: QuoteInput): Quote {
     bound,
     unitPrice: price,
     parcel,
+    firstCall:
+      isFirst && input.isUnproven !== undefined
+        ? priceOf(looked || Math.min(toBuy, parcel ?? input.perPage), price, parcel)
+        : undefined,
     priceRead: input.priceRead,
     assumed: input.assumed,
     credits: cost,
@@ -597,6 +606,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   unit_cost: quote.assumed === undefined ? creditsToNumber(quote.unitPrice) : null,
   unit_rows: quote.parcel ?? 1,
   price_read: quote.priceRead ?? null,
+  first_call: creditsOrNull(quote.firstCall),
   credits: creditsToNumber(quote.credits),
   balance: creditsOrNull(quote.balance),
   balance_after: creditsOrNull(quote.balanceAfter),

@@ -45,7 +45,7 @@ export interface Open {
 const COMMON_PAGE = 100;
 
 type Position = Pick<IntentRecord, "target" | "offset" | "perPage" | "cursor">;
-type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss" | "cut" | "unread">;
+type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss" | "cut" | "unread" | "exact">;
 
 interface TargetState {
   left: readonly Range[];
@@ -249,7 +249,7 @@ export class Remaining {
    * (docs/explanation/complete.md).
    */
   learn(position: Position, taught: Taught): void {
-    const { rows, total, next, miss } = taught;
+    const { exact, rows, total, next, miss } = taught;
     const { target, offset, perPage } = position;
     const end = offset + rows;
     this.#learnPaging(position, taught);
@@ -260,11 +260,11 @@ export class Remaining {
     state.rows += rows;
     if (rows > 0) state.reached = Math.max(state.reached, end);
 
-    // A total may be the page's own length; where fewer
-    // are there than were counted, an empty page tells.
+    // A total may be the page's own length, unless it is declared to be none; where
+    // fewer are there than were counted, an empty page tells.
     const least = Math.max(this.#source.count(target) ?? 0, offset > 0 ? end : end + 1);
     if (miss) this.#tell(target, 0);
-    else if (total !== undefined && (this.#source.trusted || total >= least))
+    else if (total !== undefined && (exact || this.#source.trusted || total >= least))
       this.#tell(target, total);
 
     if (typeof next === "string") this.#lead(target, end, next);

@@ -41,12 +41,14 @@ export class Repeats {
     this.#pages.set(target, pages.add(mark));
     if (this.proven) return;
 
-    const names = Array.from({ length: page.length }, (_, index) => nameOf(index));
+    const rows = [...Array(page.length).keys()];
     const first = this.#first.get(target);
+    if (first === undefined) return void this.#first.set(target, new Set(rows.map(nameOf)));
+
+    const isOld = (index: number): boolean => first.has(nameOf(index));
     // A cursor that leads back is followed by more rows than a first page that was of one row.
-    const isBack = intent.cursor && [...(first ?? [])].every((name) => names.includes(name));
-    if (first === undefined) this.#first.set(target, new Set(names));
-    else if (isBack || names.every((name) => first.has(name))) this.repeated = true;
+    const isBack = intent.cursor && rows.filter(isOld).length >= first.size;
+    if (isBack || rows.every(isOld)) this.repeated = true;
     else {
       this.proven = true;
       this.#first.clear();

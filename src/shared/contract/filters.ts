@@ -288,6 +288,15 @@ function listProblem(
   return undefined;
 }
 
+/** Fields that are asked for by their texts, and those, as they are compared. */
+export function textsAsked(filters: Filters): readonly (readonly [string, readonly string[]])[] {
+  const check = checkFilters(filters);
+  if (!check.ok) return [];
+  const { exact, department } = check.canonical;
+  const all = { ...exact, department: department?.map(normalForm), network_url: undefined };
+  return Object.entries(all).flatMap(([key, texts]) => (texts ? [[key, texts] as const] : []));
+}
+
 const typeName = (value: unknown): string =>
   value === null
     ? "null"

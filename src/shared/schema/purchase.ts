@@ -93,6 +93,10 @@ export const quoteShape = s.object({
     s.maybeText,
     "the day on which a public page said `unit_cost`; null: the account tells it",
   ),
+  first_call: s.said(
+    s.maybe(s.creditsShape),
+    "what the first call takes at most by the file of a vendor; null: the account tells the price",
+  ),
   credits: s.said(s.number, "credits, at most"),
   balance: s.maybe(s.creditsShape),
   balance_after: s.maybe(s.creditsShape),

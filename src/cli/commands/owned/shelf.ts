@@ -1,14 +1,7 @@
 import { openRuns } from "../../../app/keep/store.ts";
-import { baseUrlText, parseBaseUrl } from "../../../engine/client/addresses.ts";
-import {
-  existingConnection,
-  findConnection,
-  readConfig,
-  SAMPLE,
-  serviceIdOf,
-} from "../../../engine/connections/config.ts";
-import { findFolder, sampleDir, sampleId, stateDir } from "../../../engine/connections/paths.ts";
-import { keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
+import { SAMPLE, serviceIdOf } from "../../../engine/connections/config.ts";
+import { sampleDir, sampleId, stateDir } from "../../../engine/connections/paths.ts";
+import { connectionMeant, keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import { openLibrary, type Shelf, shelfAt } from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -22,25 +15,16 @@ export const addShelfOption = (command: Command): Command => command.addOption(m
 
 /** The service whose people are meant, as runs name it. Asks nobody and needs no key. */
 function serviceMeant(options: GlobalOptions, context: Context): string {
-  const { connection, baseUrl } = selectionOf(options, context);
-  if (connection === SAMPLE) return sampleId(sampleDir(context));
+  if (selectionOf(options, context).connection === SAMPLE) return sampleId(sampleDir(context));
 
-  const config = readConfig(findFolder("config", context));
-  const name = connection ?? config.default;
-  // An address alone is one of the contract's.
-  const own =
-    baseUrl === undefined
-      ? name && existingConnection(config, name)
-      : connection && findConnection(config, connection);
-  const address = baseUrl ?? (own || undefined)?.baseUrl;
-  if (address === undefined)
+  const { baseUrl, entry } = connectionMeant(options, context);
+  if (baseUrl === undefined)
     throw usageError(
       "no connection is named, so nobody knows whose people are meant",
       "name one with -c, or an address with --base-url; headcount connections lists them",
       "no_connection",
     );
-  const vendor = own ? own.vendor : undefined;
-  return serviceIdOf({ baseUrl: baseUrlText(parseBaseUrl(address)), vendor });
+  return serviceIdOf({ baseUrl, vendor: entry?.vendor });
 }
 
 export function shelfOf(options: ShelfOptions, context: Context): Shelf {
