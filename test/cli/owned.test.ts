@@ -106,6 +106,10 @@ describe("headcount owned", () => {
         "Total,,,500,\n",
     );
     utimesSync(me.file("old.csv"), new Date("2025-01-31"), new Date("2025-01-31"));
+    const would = ["owned", "import", "old.csv", "--dry-run", "--json"];
+    const news = async () => (await me.json(would)).would_take_in;
+    expect(await news()).toEqual({ files: 1, rows: 2, new: 2 });
+    expect((await me.json(["owned", "--json"])).people).toBe(0);
     for (let time = 0; time < 2; time++) {
       expect(await me.json(["owned", "import", "old.csv", "--json"])).toEqual({
         files: 1,
@@ -113,6 +117,11 @@ describe("headcount owned", () => {
         new: time === 0 ? 2 : 0,
       });
     }
+    expect(await news()).toEqual({ files: 1, rows: 2, new: 0 });
+    writeFileSync(me.file("new.csv"), "id\np-new\np-old\n");
+    const both = ["owned", "import", "new.csv", "old.csv", "--dry-run", "--json"];
+    expect((await me.json(both)).would_take_in).toEqual({ files: 2, rows: 4, new: 1 });
+    expect((await me.json(["owned", "--json"])).people).toBe(2);
     const shown = await me.json(["owned", "show", "p-old", "--json"]);
     expect(shown).toMatchObject({
       record: { name: "Ada", connections: 500, title: "=CEO" },
@@ -136,6 +145,39 @@ describe("headcount owned", () => {
     expect(taken.stderr).toContain("Took in 1 row: 1 person not owned before");
     await me.ran(["owned", "show", "linkedin.com/in/cy"]);
     await me.ends(2, ["refresh", "crm.csv", "--department", "Sales"], "2 rows without an id");
+  });
+
+  test.each([
+    ["all it has", "all"],
+    ["ids", "id,name"],
+    ["addresses", "network_url,title"],
+  ])(
+    "a file of %s that a run wrote, taken in, changes nobody and counts nobody twice",
+    async (_, fields) => {
+      const me = await buyer();
+      const owned = () => me.ran(["owned", "export", "--format", "ndjson"]);
+      const quote = () => me.ran(["search", "--all", "--limit", "90", "--dry-run", "--json"]);
+      const before = [await owned(), await quote()];
+      await me.ran(["runs", "export", "last", "--fields", fields, "-o", "again.csv"]);
+      const taken = await me.json(["owned", "import", "again.csv", "--json"]);
+      expect(taken).toMatchObject({ rows: 40, new: 0 });
+      for (const [at, again] of [await owned(), await quote()].entries())
+        expect(again.stdout).toBe(before[at]?.stdout);
+    },
+  );
+
+  test("who was taken in by address is the same person when bought with an id", async () => {
+    const me = await buyer();
+    await me.ran(["runs", "export", "last", "--fields", "network_url,name", "-o", "a.csv"]);
+    const other = user(service.url, service.key);
+    writeFileSync(other.file("a.csv"), me.read("a.csv"));
+    await other.ran(["owned", "import", "a.csv"]);
+    const buys = asTyped`search --connections-min 400 --limit 40 --yes -o b.ndjson`;
+    await other.ran(buys);
+    expect(await other.json(["owned", "--json"])).toMatchObject({ people: 40, rows_paid: 80 });
+    expect((await other.ran(["owned", "export", "--format", "ndjson"])).stdout).toBe(
+      other.read("b.ndjson"),
+    );
   });
 
   test("what was bought stays owned when its run is removed, and after a rebuild", async () => {

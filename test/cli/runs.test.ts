@@ -398,6 +398,11 @@ describe("runs remove and prune", () => {
 
     const script = setUp();
     const other = await makeRun(script.context, { done: true });
+    expect(await script.run("remove", other, "--dry-run")).toMatchObject({
+      code: 0,
+      stdout: `${other}\n`,
+      stderr: "would remove 1 run\n",
+    });
     const refused = await script.run("remove", other);
     expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 2, stdout: "" });
     expect(refused.stderr).toContain(`hint: headcount runs remove ${other} --yes`);

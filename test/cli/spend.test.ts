@@ -211,7 +211,7 @@ describe("spend", () => {
     expect(await run([], { runs: {}, tty: true })).toEqual({
       code: 0,
       stdout: "",
-      stderr: "No credits spent from this machine in the last 30d.\n",
+      stderr: "No credits spent from this machine since 2025-12-16 12:00 UTC.\n",
     });
     expect(JSON.parse((await run(["--json"], { runs: {} })).stdout)).toMatchObject({ groups: [] });
   });

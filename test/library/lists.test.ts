@@ -36,20 +36,22 @@ const found = (more: {
 
 test("people as a refresh needs them: by filters, by identity, by run", async () => {
   const library = await Library.open(join(tempDir(), "library.db"));
-  importRecords(library, {
-    name: "old.csv",
-    at: 1_000,
-    records: [
-      {
-        id: "p1",
-        name: "Ada  LOVELACE",
-        network_url: "https://www.net.example/in/Ada/",
-        department: "Sales",
-      },
-      { id: "p2", name: "Bo", network_url: "bo", department: "Legal" },
-      { id: "p3", name: "Cy" },
-    ],
-  });
+  importRecords(library, [
+    {
+      name: "old.csv",
+      at: 1_000,
+      records: [
+        {
+          id: "p1",
+          name: "Ada  LOVELACE",
+          network_url: "https://www.net.example/in/Ada/",
+          department: "Sales",
+        },
+        { id: "p2", name: "Bo", network_url: "bo", department: "Legal" },
+        { id: "p3", name: "Cy" },
+      ],
+    },
+  ]);
   const all = ownedBy(library.database, { matching: { exact: {}, prefix: {}, range: {} } });
   expect(all.map(({ identity, address, name }) => [identity, address, name])).toEqual([
     ["p1", "https://www.net.example/in/Ada/", "ada lovelace"],

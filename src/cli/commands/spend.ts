@@ -10,7 +10,8 @@ import {
   creditsToNumber,
   ZERO,
 } from "../../shared/contract/money.ts";
-import { grouped, spanMs } from "../../shared/contract/text.ts";
+import { grouped } from "../../shared/contract/text.ts";
+import { timeText } from "../../shared/numbers.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
 import {
   type ColumnOf,
@@ -123,9 +124,8 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
     printer.note(`${creditsText(sample)} of the sample beside them, which are no money: -c sample`);
 
   const kind = options.mode === "test" ? "simulated credits" : "credits";
-  const span =
-    `${spanMs(options.since) === undefined ? " since" : " in the last"} ` + `${options.since}`;
-  const none = `No ${kind} spent from this machine${options.since === "all" ? "" : span}.`;
+  const span = since === 0 ? "" : ` since ${timeText(since)}`;
+  const none = `No ${kind} spent from this machine${span}.`;
 
   if (!printer.terminal || groups.length === 0)
     return await printList([...keyColumns(keys), ...SUMS], groups, printer, none);

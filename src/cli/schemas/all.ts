@@ -138,10 +138,7 @@ const connection = s.object({
 
 const dialect = s.object({
   name: s.text,
-  vendor: s.maybeText,
-  per: s.maybeText,
-  person: s.maybeText,
-  count: s.maybeText,
+  ...s.each(s.maybeText, "vendor", "per", "person", "count"),
   stages: s.integer,
   told: s.maybeText,
   filters: s.list(s.text),

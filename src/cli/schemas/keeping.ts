@@ -132,6 +132,8 @@ const traces = s.object({
   mentions: s.list(s.object({ path: s.text, lines: s.list(s.wholeNumberShape) })),
   gone: s.list(s.text),
 });
+const takenIn = s.object(s.each(s.wholeNumberShape, "files", "rows", "new"));
+
 const pruned = s.some(
   s.object({ removed: s.list(s.text) }),
   s.titled("--dry-run", s.object({ would_remove: s.list(s.text) })),
@@ -201,11 +203,7 @@ export const KEEPING = {
     s.object({ forgot: traces }),
     s.titled("--dry-run", s.object({ would_forget: traces })),
   ),
-  "owned import": s.object({
-    files: s.wholeNumberShape,
-    rows: s.wholeNumberShape,
-    new: s.wholeNumberShape,
-  }),
+  "owned import": s.some(takenIn, s.titled("--dry-run", s.object({ would_take_in: takenIn }))),
   "owned rebuild": s.object({ people: s.wholeNumberShape, rows_paid: s.wholeNumberShape }),
   "owned show": s.some(owned, s.titled("several of one name", s.list(owned))),
   "owned status": s.object({
@@ -220,7 +218,7 @@ export const KEEPING = {
   }),
   "runs list": s.list(s.object(run)),
   "runs prune": pruned,
-  "runs remove": s.object({ removed: s.list(s.text) }),
+  "runs remove": pruned,
   "runs show": s.object({
     ...run,
     unit_price: s.maybe(s.creditsShape),

@@ -34,9 +34,7 @@ const key = s.object({
 const balance = {
   account: s.text,
   mode,
-  balance: s.creditsShape,
-  held: s.creditsShape,
-  used_today: s.creditsShape,
+  ...s.each(s.creditsShape, "balance", "held", "used_today"),
 };
 const adjusted = s.object({
   ...balance,
@@ -147,12 +145,8 @@ const forgotten = s.object({
 });
 
 const session = s.object({
-  id: s.text,
-  account: s.text,
-  role: s.text,
-  made: s.time,
-  seen: s.time,
-  expires: s.time,
+  ...s.each(s.text, "id", "account", "role"),
+  ...s.each(s.time, "made", "seen", "expires"),
 });
 const account = s.object({
   id: s.text,
@@ -225,9 +219,7 @@ export const SERVING = {
   "service keys list": s.list(key),
   "service keys revoke": s.object({ id: s.text, revoked: s.always(true) }),
   "service keys rotate": s.object({
-    id: s.text,
-    key: s.text,
-    rotated_from: s.text,
+    ...s.each(s.text, "id", "key", "rotated_from"),
     old_expires_at: s.time,
   }),
   "service keys set": s.list(key),

@@ -1,4 +1,5 @@
 import {
+  cellOf,
   isNested,
   type JsonRecord,
   type JsonValue,
@@ -18,15 +19,35 @@ export interface PastPurchase {
   readonly record: string;
 }
 
-/** Valid from, last confirmed (epoch milliseconds). @param purchases oldest first */
+/** What the name of a run begins with that is a file which was taken in. */
+export const TAKEN_IN = "import-";
+
+/**
+ * Valid from, last confirmed (epoch milliseconds), and the purchase that said it last. What a file
+ * does not say of somebody stays, and one that says nothing new is not heard.
+ * @param purchases oldest first
+ */
 export function recordStatesOf(purchases: readonly PastPurchase[]) {
-  const states: { readonly from: number; to: number; readonly record: string }[] = [];
-  for (const { at, record } of purchases) {
+  const states: { readonly from: number; newest: PastPurchase; readonly record: string }[] = [];
+  for (const newest of purchases) {
     const last = states.at(-1);
-    if (last?.record === record) last.to = at;
-    else states.push({ from: at, to: at, record });
+    const isFile = last !== undefined && newest.run.startsWith(TAKEN_IN);
+    const record = isFile ? laidOver(last.record, newest.record) : newest.record;
+
+    if (last?.record !== record) states.push({ from: newest.at, newest, record });
+    else if (!isFile) last.newest = newest;
   }
   return states;
+}
+
+/** The same text where nothing else is said: a cell of CSV has numbers and lists as texts. */
+function laidOver(known: string, record: string): string {
+  const before = fieldsOf(known);
+  const said = Object.entries(fieldsOf(record)).filter(
+    ([name, value]) =>
+      value !== null && String(cellOf(before[name] ?? null)) !== String(cellOf(value)),
+  );
+  return said.length === 0 ? known : stringifyExact({ ...before, ...Object.fromEntries(said) });
 }
 
 /** In the order of the newer one's and then of those that are gone. */

@@ -7,7 +7,7 @@ import type { CanonicalFilters, FilterKeySpec } from "../../shared/contract/voca
 import { usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { suppressedIn } from "../output/distinct.ts";
-import { fieldsOf, type PastPurchase } from "./history.ts";
+import { fieldsOf, type PastPurchase, recordStatesOf, TAKEN_IN } from "./history.ts";
 import { Lists } from "./lists.ts";
 import { matching } from "./members.ts";
 import { normalValues, PERSON_COLUMNS } from "./person.ts";
@@ -20,6 +20,18 @@ const COLUMNS = ["n", "identity", "record", "bought_at", "bought_by", ...PERSON_
 const PUT =
   `INSERT OR REPLACE INTO person (${COLUMNS.join(", ")}) ` +
   `VALUES (${COLUMNS.map(() => "?").join(", ")})`;
+
+const ADDRESS = PERSON_COLUMNS.indexOf("network_url_slug");
+
+type Known = Record<"n" | "at" | "files", number> & Record<"name" | "by", string>;
+
+/** By what they are known, or by the address where one of the two has no id. */
+const KNOWN_AS = `SELECT n, iif(identity GLOB '@*', ?1, identity) AS name,
+  bought_at AS at, bought_by AS by, ?4 GLOB '${TAKEN_IN}*' OR EXISTS
+    (SELECT 1 FROM purchase WHERE person = n AND run GLOB '${TAKEN_IN}*') AS files FROM person
+  WHERE identity = ?1 OR (network_url_slug = ?2 AND network_url_address = ?3
+    AND '@' IN (substr(identity, 1, 1), substr(?1, 1, 1)))
+  ORDER BY identity = ?1 DESC, n LIMIT 1`;
 
 /** Its record as JSON text, as it came, its price in millionths of a credit. */
 export interface NewRow extends Pick<PastPurchase, "position" | "price" | "record"> {
@@ -130,13 +142,12 @@ export class Library {
     const list = JSON.stringify(runs);
     this.#changing(() => {
       const brought = `purchase WHERE person > 0 AND run ${AMONG}`;
-      const people = this.#statement(`SELECT DISTINCT person FROM ${brought}`).all(list) as {
-        person: number;
-      }[];
+      const sql = `SELECT n, identity FROM person WHERE n IN (SELECT person FROM ${brought})`;
+      const people = this.#statement(sql).all(list) as { n: number; identity: string }[];
       this.#run(`DELETE FROM ${brought}`, list);
       this.#run(`DELETE FROM page WHERE run ${AMONG}`, list);
       this.#run(`DELETE FROM run WHERE id ${AMONG}`, list);
-      for (const { person } of people) this.#settleOn(person);
+      for (const { n, identity } of people) this.#settleOn(n, identity);
     });
   }
 
@@ -149,23 +160,22 @@ export class Library {
   }
 
   /** The newest purchase that is left counts; without any the person goes. */
-  #settleOn(person: number): void {
+  #settleOn(person: number, identity: string): void {
     this.#touched.add(person);
     const own = "SELECT record FROM purchase WHERE person = ?";
     this.#run(`DELETE FROM record WHERE person = ? AND r NOT IN (${own})`, person, person);
 
-    const newest = this.purchases(person).at(-1);
-    const { identity = "" } =
-      this.#first<{ identity: string }>("SELECT identity FROM person WHERE n = ?", person) ?? {};
+    const state = recordStatesOf(this.purchases(person)).at(-1);
 
     this.#run("DELETE FROM person WHERE n = ?", person);
-    if (newest === undefined) return;
+    if (state === undefined) return;
 
-    const record = this.#recordOf(person, newest.record);
+    const { newest, record: text } = state;
+    const record = this.#recordOf(person, text);
     this.#put(
       person,
       { identity, record, at: newest.at, by: orderOf(newest) },
-      normalValues(fieldsOf(newest.record)),
+      normalValues(fieldsOf(text)),
     );
   }
 
@@ -178,8 +188,9 @@ export class Library {
     { run, unit, at }: PaidPage,
     { position, identity, values, price, record: text }: NewRow,
   ): void {
-    const sql = "SELECT n, bought_at AS at, bought_by AS by FROM person WHERE identity = ?";
-    const row = this.#first<{ n: number; at: number; by: string }>(sql, identity);
+    const address = values.slice(ADDRESS, ADDRESS + 2);
+    const row = this.#first<Known>(KNOWN_AS, identity, ...address, run);
+    const name = row?.name ?? identity;
     const by = orderOf({ run, unit, position });
     const newNumber = "SELECT coalesce(max(n), 0) + 1 AS n FROM person";
     const person = row?.n ?? this.#first<{ n: number }>(newNumber)?.n ?? 1;
@@ -195,8 +206,9 @@ export class Library {
       price,
       record,
     );
-    if (row === undefined || at > row.at || (at === row.at && by > row.by))
-      this.#put(person, { identity, record, at, by }, values);
+    if (row?.files) this.#settleOn(person, name);
+    else if (row === undefined || at > row.at || (at === row.at && by > row.by))
+      this.#put(person, { identity: name, record, at, by }, values);
   }
 
   #put(
@@ -278,22 +290,14 @@ export class Library {
   }
 
   purchases(person: number): PastPurchase[] {
-    const sql = `SELECT at, run, unit, position, price, body AS record FROM purchase
-      JOIN record ON r = purchase.record
+    const sql = `SELECT at, run, unit, position, CAST(price AS TEXT) AS price, body AS record
+      FROM purchase JOIN record ON r = purchase.record
       WHERE purchase.person = ? ORDER BY at, run, unit, position`;
-    const rows = this.database
-      .prepare(sql, { readBigInts: true })
-      .all(person) as unknown as PastPurchase[];
-
-    return rows.map((row) => ({
-      ...row,
-      at: Number(row.at),
-      unit: Number(row.unit),
-      position: Number(row.position),
-    }));
+    const rows = this.#statement(sql).all(person) as unknown as PastPurchase[];
+    return rows.map((row) => ({ ...row, price: BigInt(row.price) }));
   }
 
-  #first<Row>(sql: string, ...values: readonly (string | number)[]): Row | undefined {
+  #first<Row>(sql: string, ...values: readonly (string | number | null)[]): Row | undefined {
     return this.#statement(sql).get(...values) as Row | undefined;
   }
 

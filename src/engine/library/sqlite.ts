@@ -45,11 +45,19 @@ export async function driverPath(): Promise<string> {
   return packagePath("@photostructure/sqlite");
 }
 
-export function inTransaction(database: DatabaseSyncInstance, work: () => void): void {
+export function inTransaction(
+  database: DatabaseSyncInstance,
+  work: () => void,
+  end = "COMMIT",
+): void {
+  if (database.isTransaction) {
+    work();
+    return;
+  }
   database.exec("BEGIN IMMEDIATE");
   try {
     work();
-    database.exec("COMMIT");
+    database.exec(end);
   } catch (error) {
     database.exec("ROLLBACK");
     throw error;

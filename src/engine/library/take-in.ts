@@ -11,9 +11,11 @@ import { BESIDE } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
+import { TAKEN_IN } from "./history.ts";
 import { Library, type NewRow, type PaidPage, recordPage } from "./library.ts";
 import { libraryPath } from "./path.ts";
 import { normalValues } from "./person.ts";
+import { inTransaction } from "./sqlite.ts";
 
 export interface Shelf {
   readonly path: string;
@@ -103,34 +105,41 @@ export async function rebuildLibrary(
   return openLibrary(shelf, store);
 }
 
-/**
- * At no price; again, it changes nothing.
- * @param at epoch milliseconds
- * @returns how many people are new
- */
+/** A file of people: its name, and when it was last written, in epoch milliseconds. */
+export interface PeopleFile {
+  readonly name: string;
+  readonly at: number;
+  readonly records: readonly JsonRecord[];
+}
+
+/** At no price; again, it changes nothing. @returns how many people are new */
 export function importRecords(
   library: Library,
-  {
-    name,
-    at,
-    records,
-  }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
+  sources: readonly PeopleFile[],
+  end?: "ROLLBACK",
 ): number {
   const before = library.size;
-  const texts = records.map(stringifyExact);
-  const body = `{"result":[${texts.join(",")}]}`;
-  const run = `import-${hash("sha256", body).slice(0, 12)}`;
-  library.addPages([{ run, unit: 1, at, rows: rowsOf(recordPage(texts), 0n) }]);
-
-  const facts = {
-    datasetVersion: null,
-    output: null,
-    createdAt: new Date(at).toISOString(),
-    finishedAt: at,
+  let fresh = 0;
+  const takeAll = (): void => {
+    for (const { name, at, records } of sources) {
+      const texts = records.map(stringifyExact);
+      const id = `${TAKEN_IN}${hash("sha256", texts.join()).slice(0, 12)}`;
+      library.addPages([{ run: id, unit: 1, at, rows: rowsOf(recordPage(texts), 0n) }]);
+      library.putRun({
+        id,
+        command: "import",
+        target: name,
+        datasetVersion: null,
+        output: null,
+        createdAt: new Date(at).toISOString(),
+        finishedAt: at,
+      });
+    }
+    fresh = library.size - before;
   };
 
-  library.putRun({ id: run, command: "import", target: name, ...facts });
-  return library.size - before;
+  inTransaction(library.database, takeAll, end);
+  return fresh;
 }
 
 export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
@@ -221,19 +230,14 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
 
   put();
 
-  const { id, command, output, created_at: createdAt } = run.plan;
-  // Only where nothing more can come: an unfinished run is read again.
-  const finishedAt = run.state.done === undefined ? null : run.state.lastAt;
-  const datasetVersion = versionOf(run);
-
+  const { plan, state } = run;
   library.putRun({
-    id,
-    command,
-    target: targetText(run.plan.target),
-    datasetVersion,
-    output,
-    createdAt,
-    finishedAt,
+    ...plan,
+    target: targetText(plan.target),
+    datasetVersion: versionOf(run),
+    createdAt: plan.created_at,
+    // Only where nothing more can come: an unfinished run is read again.
+    finishedAt: state.done === undefined ? null : state.lastAt,
   });
 
   return count;
@@ -255,10 +259,10 @@ function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
 
 /** Null where it moved meanwhile: then what one page says may hold in neither. */
 function versionOf({ plan, state }: RunReader): string | null {
-  for (const { settled } of state.units.values()) {
-    if (settled?.version !== undefined && settled.version !== plan.dataset_version) return null;
-  }
-  return plan.dataset_version;
+  const hasMoved = [...state.units.values()].some(
+    ({ settled }) => settled?.version !== undefined && settled.version !== plan.dataset_version,
+  );
+  return hasMoved ? null : plan.dataset_version;
 }
 
 /** Opens a library for one piece of work. */

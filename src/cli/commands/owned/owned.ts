@@ -9,7 +9,12 @@ import {
   recordStatesOf,
 } from "../../../engine/library/history.ts";
 import { Library, totalsOf } from "../../../engine/library/library.ts";
-import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
+import {
+  identitiesOf,
+  importRecords,
+  type PeopleFile,
+  rebuildLibrary,
+} from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   credits,
@@ -21,7 +26,7 @@ import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { timeText } from "../../../shared/numbers.ts";
-import { type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
+import { cellOf, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
 import { iso as isoOrNull } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
@@ -120,17 +125,18 @@ export function registerImport(owned: Command, context: Context): void {
         "with an id or the address of a profile. From then on they count as owned, " +
         "at no price, and as true when the file was last written.",
     )
+    .option("--dry-run", "only say how many")
     .examples(`
-  $ headcount owned import people.csv
+  $ headcount owned import people.csv --dry-run
   $ headcount owned import people.ndjson people.csv`)
     .does(
       `reads connection runs library suppression given
       writes library
       exits 5 6 9 130`,
-      async (options: ShelfOptions, files: readonly string[]) => {
+      async (options: ImportOptions, files: readonly string[]) => {
         // Everything is read before anything is taken in: a
         // file that is refused leaves the library as it was.
-        const sources: Source[] = [];
+        const sources: PeopleFile[] = [];
         for (const file of files) {
           const table = await readTableFile(context, file, "people", MAX_BYTES);
           const { records, silent } = recordsIn(table, inputName(file));
@@ -140,28 +146,34 @@ export function registerImport(owned: Command, context: Context): void {
           sources.push({ name: basename(file), at: Math.floor(written), records });
         }
 
-        const library = await Library.open(
-          shelfOf(options, context).path,
-          await openRuns(context).suppression(),
-        );
-        library.close();
+        const { path } = shelfOf(options, context);
+        if (options.dryRun !== true)
+          (await Library.open(path, await openRuns(context).suppression())).close();
         await atLibrary(context, takeIn)(options, sources);
       },
     );
 }
 
-type Source = Parameters<typeof importRecords>[1];
+type ImportOptions = ShelfOptions & { readonly dryRun?: boolean };
 
-function takeIn({ library, printer }: LibraryDesk<ShelfOptions>, sources: readonly Source[]): void {
-  if (library === undefined) throw new RangeError("the library that was made is gone");
-  let [rows, fresh] = [0, 0];
-  for (const source of sources) {
-    rows += source.records.length;
-    fresh += importRecords(library, source);
-  }
-  if (printer.json) printer.document<"owned import">({ files: sources.length, rows, new: fresh });
+function takeIn(
+  { library, options, printer }: LibraryDesk<ImportOptions>,
+  sources: readonly PeopleFile[],
+): void {
+  const isDry = options.dryRun === true;
+  const all = sources.flatMap(({ records }) => records);
+  const rows = all.length;
+
+  const fresh =
+    library === undefined
+      ? new Set(identitiesOf(all)).size
+      : importRecords(library, sources, isDry ? "ROLLBACK" : undefined);
+
+  const taken = { files: sources.length, rows, new: fresh };
+  if (printer.json) printer.document<"owned import">(isDry ? { would_take_in: taken } : taken);
   printer.note(
-    `Took in ${counted(rows, "row")}: ${counted(fresh, "person", "people")} not owned before`,
+    `${isDry ? "Would take in" : "Took in"} ${counted(rows, "row")}: ` +
+      `${counted(fresh, "person", "people")} not owned before`,
   );
 }
 
@@ -214,9 +226,9 @@ function documentOf(purchases: readonly PastPurchase[]) {
   const states = recordStatesOf(purchases);
   return {
     record: fieldsOf(states.at(-1)?.record ?? "{}"),
-    states: states.map(({ from, to, record }, index) => ({
+    states: states.map(({ from, newest, record }, index) => ({
       valid_from: iso(from),
-      last_confirmed: iso(to),
+      last_confirmed: iso(newest.at),
       changed:
         index === 0
           ? []
@@ -267,7 +279,7 @@ async function show(
 }
 
 const textOf = (value: JsonValue): string | undefined =>
-  value === null ? undefined : typeof value === "object" ? stringifyExact(value) : String(value);
+  value === null ? undefined : String(cellOf(value));
 
 const notOwned = (person: string): CliError =>
   failed.not_found(

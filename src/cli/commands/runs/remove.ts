@@ -11,12 +11,17 @@ import { sameCommand } from "../../arguments/export-options.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 
-type RemoveOptions = GlobalOptions & { readonly force?: boolean; readonly yes?: boolean };
-
-type PruneOptions = RemoveOptions & { readonly dryRun?: boolean };
+type RemoveOptions = GlobalOptions & {
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+  readonly yes?: boolean;
+};
 
 const addRemoving = (command: Command): Command =>
-  command.option("--force", "also unfinished ones").option("-y, --yes", "do not ask");
+  command
+    .option("--dry-run", "only say which")
+    .option("--force", "also unfinished ones")
+    .option("-y, --yes", "do not ask");
 
 export function registerRemove(runs: Command, context: Context): void {
   addRemoving(runs.command("remove <run...>"))
@@ -25,6 +30,7 @@ export function registerRemove(runs: Command, context: Context): void {
         "from them stay, and their people stay owned.",
     )
     .examples(`
+  $ headcount runs remove last --dry-run
   $ headcount runs remove last --yes
   $ headcount runs remove last --force --yes --json`)
     .does(
@@ -50,8 +56,7 @@ export function registerPrune(runs: Command, context: Context): void {
     runs
       .command("prune")
       .argument("[age]", "such as 90d, 12h, 8w (default: what headcount data set runs=90d says)")
-      .description("Remove runs that are over and that nothing happened to for a while.")
-      .option("--dry-run", "only say which"),
+      .description("Remove runs that are over and that nothing happened to for a while."),
   )
     .examples(`
   $ headcount runs prune 90d --dry-run
@@ -67,8 +72,8 @@ What was spent stays known, and the people stay owned. See also: headcount data`
     );
 }
 
-async function prune(desk: Desk<PruneOptions>, age: string | undefined): Promise<void> {
-  const { context, options, printer } = desk;
+async function prune(desk: Desk<RemoveOptions>, age: string | undefined): Promise<void> {
+  const { context, options } = desk;
   const span = age ?? keptRuns(context);
   if (span === undefined) {
     throw usageError(
@@ -82,9 +87,7 @@ async function prune(desk: Desk<PruneOptions>, age: string | undefined): Promise
   }
 
   const store = openRuns(context);
-  const old = await runsOlderThan(span, store, context, options.force);
-  if (options.dryRun === true) report("would remove", old, printer);
-  else await removeAll(store, old, desk);
+  await removeAll(store, await runsOlderThan(span, store, context, options.force), desk);
 }
 
 /**
@@ -117,9 +120,18 @@ async function removeAll(
   const isAsked = options.yes === true || canPrompt(context);
   const byForce = sameCommand(context, "--force", ...(isAsked ? [] : ["--yes"]));
   for (const run of runs) store.requireRemovable(run, options.force ? undefined : byForce);
-  if (runs.length > 0 && options.yes !== true) await agree(runs, context);
-  await removeKeeping(store, runs, options, context);
-  report("removed", runs, printer);
+
+  const isDry = options.dryRun === true;
+  if (!isDry) {
+    if (runs.length > 0 && options.yes !== true) await agree(runs, context);
+    await removeKeeping(store, runs, options, context);
+  }
+
+  const removed = runs.map(({ id }) => id);
+  if (printer.json)
+    return printer.document<"runs prune">(isDry ? { would_remove: removed } : { removed });
+  printer.text(removed.map((id) => `${id}\n`).join(""));
+  printer.note(`${isDry ? "would remove" : "removed"} ${counted(removed.length, "run")}`);
 }
 
 /**
@@ -171,18 +183,4 @@ async function agree(runs: readonly RunSummary[], context: Context): Promise<voi
   if (await context.confirm(`Remove ${what}? [y/N]`)) return;
 
   throw declined("nothing was removed");
-}
-
-function report(
-  verb: "removed" | "would remove",
-  runs: readonly RunSummary[],
-  printer: Printer,
-): void {
-  const ids = runs.map(({ id }) => id);
-  if (printer.json) {
-    printer.document<"runs prune">(verb === "removed" ? { removed: ids } : { would_remove: ids });
-    return;
-  }
-  printer.text(ids.map((id) => `${id}\n`).join(""));
-  printer.note(`${verb} ${counted(ids.length, "run")}`);
 }
