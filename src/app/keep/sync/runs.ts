@@ -175,6 +175,7 @@ export async function giveRuns(syncing: Syncing): Promise<boolean> {
     // The sample's people are invented, and each machine has its own.
     if (summary.plan.base_url.startsWith("sample:")) continue;
 
+    const before = folder.written;
     const given = await giveOwn(id, names, syncing).catch((error) => {
       synced.unread.set(`run ${id}`, whyDamaged(error));
       return [];
@@ -183,7 +184,7 @@ export async function giveRuns(syncing: Syncing): Promise<boolean> {
     if (given === undefined || given.length === 0) continue;
 
     memory.given.set(id, await stampOf(id, given, syncing));
-    synced.gave++;
+    if (folder.written > before) synced.gave++;
   }
   return isHeld;
 }
@@ -238,7 +239,7 @@ async function stampOf(
   const there = names.map((name) => folder.at("runs", name));
   const infos = [...own, ...there].map(async (path) => {
     const info = await stat(path).catch(() => undefined);
-    return `${info?.size} ${there.includes(path) ? basename(path) : info?.mtimeMs}`;
+    return `${basename(path)} ${info?.size} ${info?.mtimeMs}`;
   });
   return (await Promise.all(infos)).join(" ");
 }
