@@ -157,7 +157,7 @@ async function stateHere(
 }
 
 /**
- * Gives the runs that this machine began and that are over, as they are by now.
+ * Gives the runs that this machine began and that are not at work, as they are by now.
  * @returns whether one has somebody who is forgotten: it is not given
  */
 export async function giveRuns(syncing: Syncing): Promise<boolean> {
@@ -171,7 +171,9 @@ export async function giveRuns(syncing: Syncing): Promise<boolean> {
     if (memory.given.get(id) === stamp) continue;
 
     const summary = await store.summary(id);
-    if (summary === undefined || !isOver(summary) || isElsewhere(summary.plan, machine)) continue;
+    if (summary === undefined || isElsewhere(summary.plan, machine)) continue;
+    // One that stopped half-way is paid for too, and a container that is gone cannot go on with it.
+    if (!isOver(summary) && summary.status !== "unfinished") continue;
     // The sample's people are invented, and each machine has its own.
     if (summary.plan.base_url.startsWith("sample:")) continue;
 
