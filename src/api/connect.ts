@@ -1,6 +1,7 @@
 import { tellHints } from "../app/count/hints.ts";
 import { openRuns } from "../app/keep/store.ts";
 import { inSession, type Session, type SessionEvents } from "../app/session.ts";
+import { ARGUMENTS } from "../shared/contract/hints.ts";
 import { usageError } from "../shared/errors.ts";
 import { checkedFilters } from "../shared/filters.ts";
 import { Connected, interruption } from "./connected.ts";
@@ -89,7 +90,7 @@ async function freeCount(desk: Connected, filters: unknown, call: Call) {
   const { interrupted } = desk.world(given(call, "the call", CALL).signal);
   const segment = checkedFilters(filters);
   const { asOf, ...counted } = await client.count(segment.filters, interrupted);
-  const say = { strict: false, session: desk.session, say: desk.hint };
+  const say = { strict: false, session: desk.session, say: desk.hint, words: ARGUMENTS };
   await tellHints([{ ...counted, filters: segment.filters }], say, interrupted);
   return { count: counted.count, asOf: asOf ?? null };
 }

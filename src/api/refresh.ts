@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { outputGuard, outputView } from "../app/buy/options.ts";
 import { MAX_CALLS } from "../app/own/bounds.ts";
 import { planRefresh, refresh } from "../app/own/refresh/bring.ts";
+import { ARGUMENTS } from "../shared/contract/hints.ts";
 import { declined, usageError } from "../shared/errors.ts";
 import type { Connected } from "./connected.ts";
 import { GOING_ON, given } from "./given.ts";
@@ -49,6 +50,7 @@ export async function refreshList(
         throw declined(`the rest of run ${run}, which was begun for this list, needs a cap`);
     },
     warning: desk.notice,
+    words: ARGUMENTS,
   });
   return shownRefresh(receipt);
 }
@@ -59,6 +61,11 @@ export async function quoteRefresh(
 ): Promise<RefreshOffer> {
   const { order, context } = orderOf(desk, list, filters, call);
   const nobody = async (): Promise<void> => undefined;
-  const events = { agree: nobody, agreeToRest: nobody, warning: desk.notice };
+  const events = {
+    agree: nobody,
+    agreeToRest: nobody,
+    warning: desk.notice,
+    words: ARGUMENTS,
+  };
   return shownPlan(await planRefresh(order, desk.session, context, events));
 }

@@ -4,6 +4,7 @@ import type { Events, Order as Wanted } from "../app/buy/order.ts";
 import { openRuns } from "../app/keep/store.ts";
 import { searchTarget } from "../engine/purchase/joined.ts";
 import { type CheckedFilters, isUnfiltered } from "../shared/contract/filters.ts";
+import { ARGUMENTS } from "../shared/contract/hints.ts";
 import { type Credits, creditsText, parseCredits } from "../shared/contract/money.ts";
 import { whole } from "../shared/contract/text.ts";
 import { declined, failed, option, type Sentence, say, usageError } from "../shared/errors.ts";
@@ -143,7 +144,12 @@ async function keptIn(
 type Begin = ConstructorParameters<typeof Purchasing>[0];
 type Quotes = WeakMap<object, Quotation>;
 
-const told = ({ notice, hint }: Connected): Events => ({ notice, warning: notice, hint });
+const told = ({ notice, hint }: Connected): Events => ({
+  notice,
+  warning: notice,
+  hint,
+  words: ARGUMENTS,
+});
 
 /** As its errors are told: with the run that keeps what was paid. */
 const begun = (desk: Connected, begin: Begin): Purchasing =>

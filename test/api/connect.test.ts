@@ -45,8 +45,16 @@ describe("free calls", () => {
     for (const act of [hc.count, (filters: Filters) => hc.quote({ filters })]) {
       said.length = 0;
       await act({ country: "Germny" });
-      expect(said.join()).toContain("country germany counts");
+      expect(said.join()).toContain('country "germany" counts');
+      expect(said.join()).not.toContain("--");
     }
+
+    const order = { filters: { country: ["Germany", "Germny"] } };
+    const strict = hc.buy(order, { maxCredits: 1 }, { strict: true, limit: 1 });
+    expect(await failureOf(strict.receipt)).toMatchObject({
+      code: "unmatched_value",
+      message: expect.not.stringContaining("--"),
+    });
   });
 
   test("what is wrong is a fact, in the words of a program", async () => {

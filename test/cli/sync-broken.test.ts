@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
@@ -28,6 +37,37 @@ describe("headcount sync, where something is broken", () => {
     await ok(laptop, ["sync", folder]);
     expect(readdirSync(join(folder, "runs"))).toEqual([expect.not.stringContaining(torn)]);
     expect(await ok(ci, ["count", "--owned"])).toBe("8\n");
+  });
+
+  test("a file that is as long as it should be is made whole, and of one that is nothing is said", async () => {
+    const { folder, machines } = await team("laptop");
+    const [laptop] = machines as [User];
+    await ok(laptop, buy("Sales"));
+    await ok(laptop, ["sync", folder]);
+    const [name = ""] = readdirSync(join(folder, "runs"));
+    const path = join(folder, "runs", name);
+    const whole = readFileSync(path);
+    writeFileSync(path, Buffer.alloc(whole.length));
+    expect(await ok(laptop, ["sync", folder])).toBe("took in nothing; gave 1 run\n");
+
+    // Copied to where it is: its time alone is another.
+    utimesSync(path, 1, 1);
+    expect(await ok(laptop, ["sync", folder])).toBe("took in nothing; gave nothing\n");
+  });
+
+  test("what is no file is left and named: of a pipe nobody would see the end", async () => {
+    const { folder, key, machines } = await team("laptop");
+    const [laptop] = machines as [User];
+    await ok(laptop, ["sync", folder]);
+    const name = `20260101-000000-00000000000.${"2".repeat(32)}`;
+    mkdirSync(join(folder, "runs", name), { recursive: true });
+    await laptop.ends(5, ["sync", folder], `runs/${name}: not whole`);
+
+    const head = join(folder, "headcount-sync.json");
+    rmSync(head);
+    mkdirSync(head);
+    const ci = machineNamed("ci", service.url, service.key, { HEADCOUNT_SYNC_KEY: key });
+    await ci.ends(2, ["sync", folder], "is not whole yet");
   });
 
   test("a damaged run is named and kept back; all else is synced, and others are forgotten", async () => {

@@ -170,6 +170,17 @@ test("two who bought the same people between two syncs are told so, once", async
   expect(await ok(laptop, ["sync", folder])).toBe("took in nothing; gave nothing\n");
 });
 
+test("whom three bought counts once, also where two of them have one name", async () => {
+  const { folder, key, machines } = await team("laptop", "ci");
+  const [laptop, ci] = machines as [User, User];
+  const twin = machineNamed("c", service.url, service.key, { HEADCOUNT_SYNC_KEY: key });
+  writeFileSync(twin.file("state/machine"), `${"c".repeat(32)} ci\n`);
+  for (const me of [laptop, ci, twin]) await ok(me, BUY);
+  await ok(ci, ["sync", folder]);
+  const told = async (me: User) => JSON.parse(await ok(me, ["sync", folder, "--json"])).paid_twice;
+  expect([await told(twin), await told(laptop)]).toEqual([3, 3]);
+});
+
 describe("headcount sync --rekey", () => {
   const keyIn = (text: string): string => /hcsync_[\w-]{43}/.exec(text)?.[0] ?? "";
 

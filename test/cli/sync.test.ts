@@ -54,6 +54,26 @@ describe("headcount sync", () => {
     expect(await ok(laptop, ["sync", folder])).toBe("took in nothing; gave nothing\n");
   });
 
+  test("a run that stopped half-way is owned elsewhere, and gone on with where it began", async () => {
+    const { folder, machines } = await team("laptop", "ci");
+    const [laptop, ci] = machines as [User, User];
+    // Its disk fails after the first page.
+    for (let step = 12; runIds(laptop).length === 0 || (await owned(laptop)) === 0; step++)
+      await laptop.run(SEARCH, { env: { HEADCOUNT_FAILPOINT: `${step}:EIO` } });
+    const [{ id, status }] = JSON.parse(await ok(laptop, ["runs", "--json"]));
+    expect(status).toBe("unfinished");
+    const people = await owned(laptop);
+    await ok(laptop, ["sync", folder]);
+    await ok(ci, ["sync", folder]);
+    expect(await owned(ci)).toBe(people);
+    expect(await ran(ci, ["resume"])).toMatchObject({ code: 0, stdout: "" });
+
+    await ok(laptop, ["resume", id, "--yes"]);
+    await ok(laptop, ["sync", folder]);
+    await ok(ci, ["sync", folder]);
+    expect(await owned(ci)).toBe(await owned(laptop));
+  });
+
   test("keys, connections and paths never travel, and nothing in the folder is readable", async () => {
     const shared = await team("laptop", "ci");
     const [laptop, ci] = shared.machines as [User, User];

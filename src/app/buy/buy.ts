@@ -306,7 +306,7 @@ async function tellWhy(
   { target, strict = false }: Order,
   matches: number | null | undefined,
   { seller, interrupted }: World,
-  { hint }: Events,
+  { hint, words }: Events,
 ): Promise<void> {
   if (target.kind !== "search" || (hint === undefined && !strict)) return;
   const { tellHints } = await import("../count/hints.ts");
@@ -315,7 +315,7 @@ async function tellWhy(
   const count =
     ((matches === 0 && union.length > 1) || staff !== undefined ? undefined : matches) ?? undefined;
   const segments = union.map((each) => ({ filters: each, count }));
-  await tellHints(segments, { strict, session: seller, say: hint }, interrupted);
+  await tellHints(segments, { strict, session: seller, say: hint, words }, interrupted);
 }
 
 /**

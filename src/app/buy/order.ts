@@ -7,6 +7,7 @@ import type { Progress, Start, World as Surroundings } from "../../engine/purcha
 import { Disk, failpoint } from "../../engine/runs/disk.ts";
 import type { Prospect, Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
+import type { Speech } from "../../shared/contract/hints.ts";
 import { mapError } from "../failures.ts";
 import type { Session } from "../session.ts";
 import type { Staffing } from "./staff.ts";
@@ -54,6 +55,8 @@ export interface Events {
    * found out by free counts where somebody listens.
    */
   readonly hint?: ((text: string) => void) | undefined;
+  /** How a filter is called where that is read; undefined: as an option. */
+  readonly words?: Speech | undefined;
   /** What must be said also where notices are not wanted. */
   readonly warning?: ((text: string) => void) | undefined;
   readonly start?: ((start: Start) => void) | undefined;

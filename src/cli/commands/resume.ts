@@ -2,7 +2,7 @@ import { openRuns } from "../../app/keep/store.ts";
 import { pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
-import { resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
+import { isElsewhere, resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
 import { isResumable, onwardOf, type RunSummary } from "../../engine/runs/reader.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, someOf } from "../../shared/contract/text.ts";
@@ -64,7 +64,8 @@ async function parse(
   context: Context,
 ): Promise<ParsedPurchase | undefined> {
   const store = openRuns(context);
-  const runs = run === undefined ? await store.list() : [];
+  const all = run === undefined ? await store.list() : [];
+  const runs = all.filter(({ plan }) => !isElsewhere(plan, store.machine));
   const id = run === undefined ? theUnfinished(runs) : await store.resolve(run);
   if (id === undefined) {
     if (options.quiet !== true) context.stderr.write(nothingToResume(runs, options));

@@ -55,7 +55,8 @@ export async function readFolderHead(path: string): Promise<FolderHead | undefin
     );
   }
 
-  const head = jsonIn(await readFile(join(path, HEAD), "utf8")) as FolderHead | undefined;
+  const text = `${await plainFile(join(path, HEAD))}`;
+  const head = jsonIn(text) as FolderHead | undefined;
   if (head?.format === FORMAT) return head;
   throw usageError(
     `${join(path, HEAD)} was written by another version of headcount, or is not whole yet`,
@@ -70,6 +71,8 @@ export async function readFolderHead(path: string): Promise<FolderHead | undefin
  */
 export class SharedFolder {
   readonly path: string;
+  /** How many files were. */
+  written = 0;
   readonly #head: FolderHead;
   readonly #place: string;
   readonly #key: FolderKey;
@@ -142,7 +145,7 @@ export class SharedFolder {
 
   /** Undefined where it is not whole, or gone. */
   async read(kind: SharedKind, name: string): Promise<Buffer | undefined> {
-    const bytes = await readFile(this.at(kind, name)).catch(ifMissing(undefined));
+    const bytes = await plainFile(this.at(kind, name));
     return bytes && openSealed(this.#key, `${kind}/${name}`, bytes);
   }
 
@@ -163,6 +166,7 @@ export class SharedFolder {
     await disk.replaceFile(draft, sealFile(this.#key, `${kind}/${name}`, plain), "sync draft");
     await openedAs(this.path, draft);
     await disk.rename(draft, join(folder, name), "sync");
+    this.written++;
 
     if ((await this.read(kind, name)) !== undefined) return name;
     throw failed.filesystem(
@@ -185,6 +189,12 @@ export class SharedFolder {
   sweep(all: boolean): Promise<void> {
     return remove(all ? dirname(this.#drafts) : this.#drafts);
   }
+}
+
+/** Undefined where there is none: reading a pipe may never end. */
+async function plainFile(path: string): Promise<Buffer | undefined> {
+  const info = await stat(path).catch(ifMissing(undefined));
+  return info?.isFile() === true ? readFile(path).catch(ifMissing(undefined)) : undefined;
 }
 
 /**

@@ -157,7 +157,7 @@ async function stateHere(
 }
 
 /**
- * Gives the runs that this machine began and that are over, as they are by now.
+ * Gives the runs that this machine began and that are not at work, as they are by now.
  * @returns whether one has somebody who is forgotten: it is not given
  */
 export async function giveRuns(syncing: Syncing): Promise<boolean> {
@@ -171,10 +171,13 @@ export async function giveRuns(syncing: Syncing): Promise<boolean> {
     if (memory.given.get(id) === stamp) continue;
 
     const summary = await store.summary(id);
-    if (summary === undefined || !isOver(summary) || isElsewhere(summary.plan, machine)) continue;
+    if (summary === undefined || isElsewhere(summary.plan, machine)) continue;
+    // One that stopped half-way is paid for too, and a container that is gone cannot go on with it.
+    if (!isOver(summary) && summary.status !== "unfinished") continue;
     // The sample's people are invented, and each machine has its own.
     if (summary.plan.base_url.startsWith("sample:")) continue;
 
+    const before = folder.written;
     const given = await giveOwn(id, names, syncing).catch((error) => {
       synced.unread.set(`run ${id}`, whyDamaged(error));
       return [];
@@ -183,7 +186,7 @@ export async function giveRuns(syncing: Syncing): Promise<boolean> {
     if (given === undefined || given.length === 0) continue;
 
     memory.given.set(id, await stampOf(id, given, syncing));
-    synced.gave++;
+    if (folder.written > before) synced.gave++;
   }
   return isHeld;
 }
@@ -238,7 +241,7 @@ async function stampOf(
   const there = names.map((name) => folder.at("runs", name));
   const infos = [...own, ...there].map(async (path) => {
     const info = await stat(path).catch(() => undefined);
-    return `${info?.size} ${there.includes(path) ? basename(path) : info?.mtimeMs}`;
+    return `${basename(path)} ${info?.size} ${info?.mtimeMs}`;
   });
   return (await Promise.all(infos)).join(" ");
 }

@@ -19,9 +19,9 @@ export async function betweenSyncs(
   if (path === undefined || options.dryRun === true) return work();
 
   const printer = new Printer(context, options);
-  const syncOnce = async (): Promise<void> => {
-    const { head, key } = await openFolder(path, { inFile: false, mayBegin: false }, context);
-    const synced = await sync(path, { head, key }, context);
+  const syncOnce = async (world = context): Promise<void> => {
+    const { head, key } = await openFolder(path, { inFile: false, mayBegin: false }, world);
+    const synced = await sync(path, { head, key }, world);
     printer.note(`sync: ${syncLine(synced)}`);
 
     const problem = syncProblem(synced);
@@ -35,7 +35,8 @@ export async function betweenSyncs(
     (error: unknown) => ({ error }),
   );
 
-  // What was bought is given also where a job failed.
-  if (!context.interrupted.aborted) await syncOnce();
+  // What was bought is given also where a job failed, and after the signal that stopped it.
+  const interrupted = { value: new AbortController().signal };
+  await syncOnce(Object.create(context, { interrupted }));
   if (failure !== undefined) throw failure.error;
 }
