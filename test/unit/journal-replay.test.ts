@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInThisContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import {
   apply,
@@ -49,6 +51,19 @@ function fold(...records: readonly JournalRecord[]): RunState {
 }
 
 describe("a journal", () => {
+  test("what is kept of each page has the shape of all others: one of its own is half a kilobyte", () => {
+    setFlagsFromString("--allow-natives-syntax");
+    const isAlike = runInThisContext("(a, b) => %HaveSameMap(a, b)") as (
+      ...both: readonly unknown[]
+    ) => boolean;
+    const pages = Array.from({ length: 60 }, (_, page) => 1_800_000_000_000 + page);
+    const { books } = fold(...pages.flatMap((n) => [intent(n), settled(n, "10")]));
+    const told = books.facts.filter(({ t }) => t === "told");
+    const shapes = told.filter((fact, at) => at === 0 || !isAlike(fact, told[at - 1]));
+    expect(told).toHaveLength(60);
+    expect(shapes.length).toBeLessThan(5);
+  });
+
   test("a void unit is not pending, and another is", () => {
     const state = fold(intent(1), intent(2), { t: "void", n: 1, why: "not sent", at: 3 });
     expect(pendingUnits(state).map((unit) => unit.intent.n)).toEqual([2]);

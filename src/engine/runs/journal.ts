@@ -311,7 +311,7 @@ function end(
   at: number,
   ending: Omit<Ending, "n" | "at">,
 ): void {
-  if (unit?.attempt !== undefined) books.note({ ...ending, n: unit.attempt, at });
+  if (unit?.attempt !== undefined) books.note({ n: unit.attempt, at, ...ending });
 }
 
 /**

@@ -136,7 +136,7 @@ class Model {
   once = false;
   readonly records = new Map<
     number,
-    { hash: string; at: number; reply: StoredReply | undefined; hold: ModelHold | undefined }
+    { hash: string; at: number; reply: StoredReply | undefined; hold: ModelHold }
   >();
 
   /** From the holds themselves: no running sum. */
@@ -159,20 +159,23 @@ class Model {
   ): HoldOutcome["kind"] {
     if ((this.ends.get(by) ?? Number.POSITIVE_INFINITY) <= now || this.suspended)
       return "key_ended";
+    const { held, spent } = this.spent(chainOf(by));
+    const cap = this.caps.get(chainOf(by));
+    const rest = cap === undefined ? undefined : cap - spent - held;
     const record = key === null ? undefined : this.records.get(key);
     if (key !== null && record !== undefined) {
       const expired = record.reply !== undefined && now - record.at >= IDEMPOTENCY_TTL_MS;
       if (!expired) {
         if (record.hash !== hash) return "mismatch";
-        return record.reply === undefined ? "in_flight" : "replay";
+        if (record.reply === undefined) return "in_flight";
+        // What another key paid for is had by whom it would have been sold to.
+        const isForeign = chainOf(record.hold.by) !== chainOf(by);
+        return isForeign && rest !== undefined && rest < amount ? "over_cap" : "replay";
       }
       this.records.delete(key);
     }
     const free = this.balance - this.held;
-    const { held, spent } = this.spent(chainOf(by));
-    const cap = this.caps.get(chainOf(by));
-    if (cap !== undefined && cap - spent - held < amount && cap - spent - held <= free)
-      return "over_cap";
+    if (rest !== undefined && rest < amount && rest <= free) return "over_cap";
     return free < amount ? "insufficient" : "held";
   }
 
