@@ -112,7 +112,8 @@ tryCases([
       steps: [
         run(SEARCH, 5, {
           charged: 60,
-          calls: 3,
+          // A brace that is missing may have taken a cursor with it: a page of one row tells how pages follow.
+          calls: name === "no brace at its end" ? 7 : 3,
           isWritten: true,
           says: ["1 paid row cannot be read", "row 4 of page 1 in", "journal.ndjson", "--again"],
           silent: ["bug"],
@@ -199,7 +200,8 @@ tryCases([
       steps: [
         run(`${SEARCH} --max-credits 60`, 5, {
           charged: 60,
-          calls: 3,
+          // A page of one row tells how pages follow: the cursor may have been in what is missing.
+          calls: 7,
           isWritten: true,
           says: ["13 paid rows cannot be read", "(it breaks off)", "--again"],
           silent: ["quoted at"],

@@ -29,10 +29,7 @@ describe("remaining", () => {
   });
 
   test("where a first page may have lost its cursor nobody knows how pages follow, until one of them did", () => {
-    const isBlind = (
-      source: Targets,
-      taught: { readonly cut?: true; readonly unread?: number },
-    ) => {
+    const isBlind = (source: Targets, taught: { readonly cut?: true }) => {
       const remaining = asked(source, 0);
       remaining.learn(at(0), { rows: 10, ...taught });
       const { isBlind } = remaining;
@@ -40,7 +37,6 @@ describe("remaining", () => {
       return [isBlind, remaining.isBlind];
     };
     expect(isBlind(targets(30), { cut: true })).toEqual([true, false]);
-    expect(isBlind(targets(30), { unread: 2 })).toEqual([true, false]);
     expect(isBlind(targets(30), {})).toEqual([false, false]);
     expect(isBlind(targets(30, true), { cut: true })).toEqual([false, false]);
   });

@@ -314,7 +314,7 @@ export class Remaining {
     }
   }
 
-  #learnPaging({ offset, cursor }: Position, { next, cut, unread }: Taught): void {
+  #learnPaging({ offset, cursor }: Position, { next, cut }: Taught): void {
     if (!this.#isPagingOpen) return;
     // Who gives a cursor may not know page numbers: the first page would come again, and cost.
     if (offset === 0 && typeof next === "string") {
@@ -325,8 +325,7 @@ export class Remaining {
       this.#isPagingOpen = false;
     }
 
-    const isCut = next === undefined && (cut ?? unread) !== undefined;
-    this.isBlind = this.#isPagingOpen && (this.isBlind || isCut);
+    this.isBlind = this.#isPagingOpen && (this.isBlind || cut === true);
   }
 
   /**

@@ -155,8 +155,7 @@ export class Settlement {
       replayed: replayed || undefined,
       withheld: withheld || undefined,
       unread: unread || undefined,
-      // Rows that it lacks are paid for: whoever has only new people come would pay for them again.
-      cut: (reply.isCut && nextCursor === undefined && unread === 0) || undefined,
+      cut: (reply.isCut && nextCursor === undefined) || undefined,
       miss: miss || undefined,
       unasked: this.#unasked(unit, page),
     };
@@ -294,7 +293,9 @@ export class Settlement {
     const before = remaining.paging;
     const rows = placesOf(settled);
     remaining.learn(intent, { ...settled, rows });
-    if (settled.cut && remaining.paging === "cursor" && remaining.missing.rows > 0)
+    // Rows that it lacks are paid for: whoever has only new people come would pay for them again.
+    const isLost = settled.cut && settled.unread === undefined;
+    if (isLost && remaining.paging === "cursor" && remaining.missing.rows > 0)
       this.#parts.flight.stop(cursorCut(intent.offset + rows));
     if (remaining.isLedBack && remaining.somethingLeft)
       this.#parts.flight.stop(cursorAgain(intent.offset + rows));
