@@ -8,16 +8,24 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { gunzipSync, inflateRawSync } from "node:zlib";
-import { beforeAll, expect, test } from "vitest";
+import { brotliDecompressSync, gunzipSync, inflateRawSync } from "node:zlib";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { effectsOf } from "../../src/cli/effects.ts";
+import type { Command } from "../../src/cli/options.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+import { pathOf } from "../../src/cli/reading.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { startAgent, YES } from "../support/agent.ts";
 import { asTyped } from "../support/as-typed.ts";
+import { testContext } from "../support/client.ts";
 import { readCsv, runIds, seeded, type User, user } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
+import { jobsFile } from "../support/jobs-file.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { testService } from "../support/serving.ts";
+import { vendorUser } from "../support/vendor-user.ts";
 
 // One person is written into every file that a command can write, through every option that shapes
 // it, and forgotten. Then every file is searched: as it is, unpacked, and in every code.
@@ -33,10 +41,20 @@ beforeAll(async () => {
   canary = all.find((one) => alone(one) && /^[A-Za-z ]{9,}$/.test(one.name ?? "")) as Person;
 }, 60_000);
 
+/** As addresses, forms and JSON may spell it: what must be, and every letter. */
+const codes = (name: string): string[] => [
+  encodeURIComponent(name),
+  encodeURIComponent(name).replaceAll("%20", "+"),
+  [...Buffer.from(name)].map((byte) => `%${byte.toString(16)}`).join(""),
+  ...[/ /g, /./gs].map((which) =>
+    name.replace(which, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  ),
+];
+
 /** By which the person is looked for: each in every code that hides it from a plain search. */
-function needles(): Buffer[] {
-  const slug = canary.network_url?.split("/").at(-1) ?? "";
-  const names = [canary.id, canary.name, slug].filter((name): name is string => name !== null);
+function needles(who: Person): Buffer[] {
+  const slug = who.network_url?.split("/").at(-1) ?? "";
+  const names = [who.id, who.name, slug].filter((name): name is string => name !== null);
   return names.flatMap((name) => {
     const base64 = [0, 1, 2].map((shift) => {
       const coded = Buffer.from("x".repeat(shift) + name).toString("base64");
@@ -48,6 +66,7 @@ function needles(): Buffer[] {
       Buffer.from(name.toUpperCase()),
       Buffer.from(Buffer.from(name).toString("hex")),
       Buffer.from(name, "utf16le"),
+      ...codes(name).flatMap((code) => [code, code.toUpperCase()].map((text) => Buffer.from(text))),
       ...base64.filter((code) => code.length > 6).map((code) => Buffer.from(code)),
     ];
   });
@@ -66,6 +85,9 @@ async function forms(path: string): Promise<Buffer[]> {
       } catch {}
     }
   }
+  try {
+    forms.push(brotliDecompressSync(bytes));
+  } catch {}
   const kind = path.endsWith(".parquet") ? `'${path}'` : undefined;
   if (kind !== undefined) forms.push(Buffer.from(await rowsOf(kind)));
   if (path.endsWith(".duckdb")) forms.push(Buffer.from(await rowsOf("people", path)));
@@ -85,13 +107,13 @@ async function rowsOf(from: string, file?: string): Promise<string> {
 }
 
 /** Files below a user's folder in which the person is in any form. */
-async function holding({ dir }: User): Promise<string[]> {
+async function holding({ dir }: Pick<User, "dir">, who = canary): Promise<string[]> {
   const found: string[] = [];
   for (const name of readdirSync(dir, { recursive: true, encoding: "utf8" })) {
     const path = join(dir, name);
     if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) continue;
     const texts = await forms(path);
-    if (needles().some((needle) => texts.some((text) => text.includes(needle))))
+    if (needles(who).some((needle) => texts.some((text) => text.includes(needle))))
       found.push(relative(dir, path));
   }
   return found.sort();
@@ -101,30 +123,96 @@ const SALES = ["search", "--department", "Sales", "--yes", "--again"];
 const KEYLESS = "first_name,last_name,title";
 const forget = (me: User) => me.run(["forget", canary.network_url ?? "", "--yes"]);
 
+/** Lines of a command by which somebody comes into files, through each option that shapes them. */
+type Lines = Readonly<Record<string, readonly string[][]>>;
+
+const FORMS = ["csv", "tsv", "ndjson", "json", "csv.gz", "ndjson.gz", "xlsx", "parquet"];
+const each = (line: (form: string) => string[]): string[][] => FORMS.map(line);
+
+const LINES = (): Lines => ({
+  search: [
+    ...each((form) => [...SALES, "-o", `all.${form}`]),
+    ...each((form) => [...SALES, "--fields", KEYLESS, "-o", `keyless.${form}`]),
+    ...["excel", "raw"].flatMap((how) => [
+      [...SALES, "-o", `${how}.csv`, "--csv", how],
+      [...SALES, "-o", `${how}-keyless.csv`, "--csv", how, "--fields", "name"],
+    ]),
+    [...SALES, "-o", "duckdb:crm.duckdb#people"],
+    asTyped`${SALES} --sample 9999 --seed 7 --max-credits 9999 -o sample.csv --fields name`,
+    asTyped`${SALES} --name-prefix ${canary.name?.slice(0, 4) ?? ""} -o prefix.csv`,
+    asTyped`search --department Sales --new-only --dry-run`,
+    [...SALES, "--per-page", "7", "--receipt", "receipt.json", "-o", "small.csv"],
+  ],
+  count: [asTyped`count --department Sales --by country`, ["count", "--name", canary.name ?? ""]],
+  "runs export": [
+    ...each((form) => asTyped`runs export last --fields name,title -o run.${form}`),
+    asTyped`runs export last --csv raw -o run-raw.csv`,
+  ],
+  "owned export": [
+    ...each((form) => asTyped`owned export --department Sales -o owned.${form}`),
+    ...each((form) => asTyped`owned export --fields ${KEYLESS} -o owned-keyless.${form}`),
+  ],
+  refresh: [asTyped`refresh --department Sales -o list.csv --yes --fields ${KEYLESS}`],
+  employees: [
+    ...["kept.csv", "kept.xlsx --fields name", "kept-p.csv --prefix our_ --csv raw"].map(
+      (out) => asTyped`employees crm.csv --keep-input --max-credits 900 -o ${out.split(" ")}`,
+    ),
+    asTyped`employees --input crm.csv --max-credits 900 --misses missed.csv -o staff.ndjson`,
+  ],
+  enrich: [
+    asTyped`enrich --input crm.csv --max-credits 9 --misses unknown.csv -o firms.csv`,
+    asTyped`enrich crm.csv --keep-input --max-credits 9 --prefix our_ -o firms.xlsx`,
+  ],
+  "suppress add": [["suppress", "add", "nobody.example", "--note", `asked by ${canary.name}`]],
+  "segment save": [asTyped`segment save sales --department Sales`],
+  "jobs run": [asTyped`jobs run sales raw --file jobs.jsonc`],
+  "owned status": [asTyped`owned`],
+  "owned show": [["owned", "show", canary.network_url ?? ""]],
+  "owned import": [asTyped`owned import all.ndjson`],
+  "owned rebuild": [asTyped`owned rebuild`],
+  sql: [["sql", `SELECT count(*) FROM people WHERE id = '${canary.id}'`]],
+  sync: [["sync", "team", "--insecure-storage"]],
+  "data show": [asTyped`data`],
+});
+
+/** Of no line alone, in the tests below. */
+const ELSEWHERE = asTyped`resume mcp read`;
+/** They take people away, or mark or count whom others wrote. */
+const NONE = ["forget", "doctor", ...["remove", "prune"].map((word) => `runs ${word}`)].concat(
+  ["import", "remove", "check"].map((word) => `suppress ${word}`),
+  "segment remove",
+);
+
 test("put into every file through every option, a person is in none of them, in no code, afterwards", async () => {
   const me = user(service.url, service.key);
-  const forms = ["csv", "tsv", "ndjson", "json", "csv.gz", "ndjson.gz", "xlsx", "parquet"];
-  for (const form of forms) {
-    await ok(me, [...SALES, "-o", `all.${form}`]);
-    await ok(me, [...SALES, "--fields", KEYLESS, "-o", `keyless.${form}`]);
-    await ok(me, ["runs", "export", "last", "--fields", "name,title", "-o", `run.${form}`]);
-    await ok(me, ["owned", "export", "--department", "Sales", "-o", `owned.${form}`]);
-    await ok(me, ["owned", "export", "--fields", KEYLESS, "-o", `owned-keyless.${form}`]);
+  const website = canary.company_domain;
+  writeFileSync(me.file("crm.csv"), `Account,Website\nAcme,${website}\nGone,gone.example\n`);
+  for (const folder of ["team", "agents"]) mkdirSync(me.file(folder));
+  const job = { filters: { department: "Sales" }, max_credits: 900, output: "job.csv" };
+  jobsFile(me, { log: "jobs.log", jobs: { sales: job, raw: { ...job, output: "job.xlsx" } } });
+  for (const line of Object.values(LINES()).flat()) await ok(me, line);
+
+  const short = asTyped`${SALES} --per-page 5 --max-credits 10 --require-complete`;
+  await me.ends(5, [...short, "-o", "resumed.csv", "--csv", "raw"]);
+  await ok(me, asTyped`resume last --max-credits 900 --yes --overwrite`);
+  const agent = await startAgent(me, asTyped`--max-credits 999 -o agents`, { answer: YES });
+  try {
+    const filters = { department: "Sales" };
+    const { data } = await agent.call("quote", { kind: "people", filters });
+    const { run } = (await agent.call("buy", { quote_id: String(data.quote_id) })).data;
+    await agent.call("read_rows", { run });
+    for (const format of ["csv", "ndjson", "xlsx"]) {
+      const wrote = await agent.call("export_run", { run, format, file: `agent.${format}` });
+      expect(wrote.failed, wrote.text).toBe(false);
+    }
+  } finally {
+    await agent.close();
   }
-  await ok(me, [...SALES, "-o", "excel.csv", "--csv", "excel"]);
-  await ok(me, [...SALES, "-o", "excel-keyless.csv", "--csv", "excel", "--fields", "name"]);
-  await ok(me, [...SALES, "-o", "duckdb:crm.duckdb#people"]);
-  await ok(me, asTyped`refresh --department Sales -o list.csv --yes --fields ${KEYLESS}`);
-  writeFileSync(me.file("crm.csv"), `Account,Website\nAcme,${canary.company_domain}\n`);
-  const kept = ["employees", "crm.csv", "--keep-input", "--max-credits", "500"];
-  await ok(me, [...kept, "-o", "kept.csv"]);
-  await ok(me, [...kept, "-o", "kept.xlsx", "--fields", "name"]);
-  await ok(me, ["suppress", "add", "nobody.example", "--note", `asked by ${canary.name}`]);
 
   const before = await holding(me);
-  for (const file of ["crm.duckdb", "kept.csv", "keyless.csv", "state/suppression/list.ndjson"])
-    expect([file, before.includes(file) || file === "keyless.csv"]).toEqual([file, true]);
-
+  const holders = asTyped`crm.duckdb kept.csv kept-p.csv staff.ndjson sample.csv prefix.csv
+    resumed.csv job.csv job.xlsx raw-keyless.csv state/suppression/list.ndjson`;
+  expect(holders.filter((file) => !before.includes(file))).toEqual([]);
   const rows = readCsv(me.read("keyless.csv")).length;
   const forgot = await forget(me);
   expect(await holding(me)).toEqual([]);
@@ -138,6 +226,55 @@ test("put into every file through every option, a person is in none of them, in 
   const others = await rowsOf("people", me.file("crm.duckdb"));
   expect(others.split("\n")).toHaveLength(rows - 1);
 }, 240_000);
+
+test("every command that writes people's files is a line of these", async () => {
+  const every = (command: Command): Command[] => [command, ...command.commands.flatMap(every)];
+  const program = await buildProgram(testContext({}).context, [], "all");
+  const kept = ["output", "runs", "library", "register", "suppression", "jobs", "sync", "segments"];
+  const writing = every(program)
+    .filter((command) =>
+      effectsOf(command)
+        ?.writes?.split(" ")
+        .some((word) => kept.includes(word)),
+    )
+    .map(pathOf)
+    .filter((path) => !path.startsWith("service "));
+  const tried = [...Object.keys(LINES()), ...ELSEWHERE, ...NONE];
+  expect(writing.toSorted()).toEqual(tried.toSorted());
+});
+
+test("bought by its id at a vendor, a person is in no file afterwards", async () => {
+  const { vendor, run, rows, dir } = await vendorUser("apollo", { credits: "1000", people: 60 });
+  onTestFinished(() => vendor.stop());
+  const lines = [
+    "search -c v --country Germany --ids german.csv",
+    "search -c v --country Germany --yes --new-only --max-credits 6 -o new.ndjson",
+    ...FORMS.map((form) => `read -c v german.csv --yes -o read.${form}`),
+    "read -c v german.csv --yes --fields name,title --csv raw -o raw.csv",
+    "search -c v --country Germany --yes --again --sample 11 --seed 3 -o sample.csv",
+    "search -c v --country Germany --yes --again -o again.csv",
+  ];
+  for (const line of lines) expect([line, (await run(line)).code]).toEqual([line, 0]);
+  const isAlone = ({ name }: object & { name?: unknown }) => /^[A-Za-z ]{9,}$/.test(String(name));
+  const one = rows("new.ndjson").find(isAlone) as unknown as Person;
+  expect(await holding({ dir }, one)).toEqual(expect.arrayContaining(["read.xlsx", "german.csv"]));
+  const forgot = await run(`forget ${one.id} --yes`);
+  expect(await holding({ dir }, one)).toEqual([]);
+  expect([forgot.code, forgot.stderr]).toEqual([0, ""]);
+  expect(rows("read.ndjson")).toHaveLength(10);
+});
+
+test("in a table of one's own that was read, a person is named with it and in what came of it", async () => {
+  const me = user(service.url, service.key);
+  const cells = (contact: string | null) => `${canary.company_domain},${contact}\n`;
+  writeFileSync(me.file("own.csv"), `Website,Contact\n${cells(canary.name)}${cells("Bo Li")}`);
+  await ok(me, [...SALES, "-o", "all.csv"]);
+  await ok(me, asTyped`enrich own.csv --keep-input --max-credits 9 -o firms.csv`);
+  await ok(me, asTyped`enrich own.csv --keep-input --max-credits 9 -o firms.xlsx`);
+  const forgot = await me.ends(5, ["forget", canary.network_url ?? "", "--yes"]);
+  expect(await holding(me)).toEqual(["firms.csv", "firms.xlsx", "own.csv"]);
+  for (const file of ["firms.csv", "firms.xlsx"]) expect(forgot.stderr).toContain(me.file(file));
+});
 
 test.each<[string, (text: string) => Buffer]>([
   ["UTF-16 with a mark, as PowerShell saves", (text) => Buffer.from(`\ufeff${text}`, "utf16le")],

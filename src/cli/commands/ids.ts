@@ -1,5 +1,7 @@
 // Tested by test/cli/vendors-by-ids.test.ts.
+import { hash } from "node:crypto";
 import { resolve } from "node:path";
+import { registerOf } from "../../app/keep/store.ts";
 import { MAX_CALLS } from "../../app/own/bounds.ts";
 import { idsOf } from "../../app/own/ids.ts";
 import { placeOf } from "../../engine/output/paths.ts";
@@ -41,6 +43,20 @@ function requireNoPurchase(flags: Flags): void {
     );
 }
 
+/** In the register before it appears, as whatever names people. */
+async function keepIds(path: string, text: string, context: Context): Promise<void> {
+  const rows = { kind: "person", format: "csv" } as const;
+  const register = registerOf(context);
+  await register.enter({
+    path,
+    what: "output",
+    by: "ids",
+    ...rows,
+    sha256: [hash("sha256", text)],
+  });
+  await new Disk().replaceFile(path, text, "ids");
+}
+
 /** Writes the ids of a segment, for nothing. @param path `-` for stdout */
 export async function findIds(
   path: string,
@@ -60,7 +76,7 @@ export async function findIds(
     const ids = await idsOf(segment.filters, maxCalls, session, context);
     const text = ["id", ...ids, ""].join("\n");
     if (output === undefined) context.stdout.write(text);
-    else await new Disk().replaceFile(output, text, "ids");
+    else await keepIds(output, text, context);
 
     const where = output === undefined ? "" : ` in ${path}`;
     new Printer(context, flags).say(

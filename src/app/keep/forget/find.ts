@@ -306,6 +306,20 @@ export const forgettingOf = (person: PersonMatcher, service: string) => ({
   },
 });
 
+/** Whether a plan asks for the person: by a filter, by the id, or as what was not reached. */
+export function isAskedFor(
+  person: PersonMatcher,
+  { target, parts, unreached, digests }: Pick<Plan, "target" | "parts" | "unreached" | "digests">,
+  service: string,
+): boolean {
+  const { named } = { named: undefined, ...target };
+  return (
+    person.isNamedByFilters(JSON.stringify([target, parts])) ||
+    person.isNamedIn(JSON.stringify(unreached ?? [])) ||
+    [named ?? [], digests ?? []].flat().some((id) => person.is({ id, address: undefined }, service))
+  );
+}
+
 export async function runsWith(
   person: PersonMatcher,
   runs: readonly KeptData[],
@@ -315,12 +329,9 @@ export async function runsWith(
   for (const run of runs) {
     const { plan, service } = run;
     const rows = (await rowsOf(run, store)).filter(({ who }) => person.is(who, service)).length;
-    const { target, parts, unreached } =
-      kindOf(run) === "person" ? (await store.open(plan.id)).plan : plan;
+    const asked = kindOf(run) === "person" ? (await store.open(plan.id)).plan : plan;
     const input = await store.input(plan.id).catch(() => "");
-    const isNamed =
-      person.isNamedByFilters(JSON.stringify([target, parts])) ||
-      [JSON.stringify(unreached ?? []), input].some((text) => person.isNamedIn(text));
+    const isNamed = isAskedFor(person, asked, service) || person.isNamedIn(input);
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     const isIn = kindOf(run) === "person" && store.has(plan.id, forgettingOf(person, service));
     matches.push({ ...run, rows, isNamed, isIn, receipt });

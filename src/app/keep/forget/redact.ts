@@ -6,7 +6,7 @@ import { linesOf, rewrittenCopy } from "../../../engine/share/packet.ts";
 import type { Suppression } from "../../../shared/contract/suppression.ts";
 import { identityIn, PersonMatcher, type Sighting } from "../../../shared/person.ts";
 import { Page } from "../../../shared/rows/page.ts";
-import { forgettingOf, serviceName } from "./find.ts";
+import { forgettingOf, isAskedFor, serviceName } from "./find.ts";
 
 /**
  * Those of these people who were forgotten on whatever machine, by every name that rows tell.
@@ -56,10 +56,8 @@ export function redacted(copy: RunCopy, forgotten: Suppression, stateDir: string
   if (person === undefined) return { copy, person };
 
   const divisions = lines.flatMap(({ record }) => (record.t === "divided" ? record : []));
-  const bought = JSON.stringify([plan.target, plan.parts, divisions]);
-  const unreached = JSON.stringify([plan, ...divisions].map((division) => division.unreached));
-  if (person.isNamedByFilters(bought) || person.isNamedIn(unreached))
-    return { copy: undefined, person };
+  const asked = [plan, ...divisions.map((division) => ({ ...plan, ...division }))];
+  if (asked.some((one) => isAskedFor(person, one, service))) return { copy: undefined, person };
 
   const journal = rewrittenCopy(copy, forgettingOf(person, service)) ?? copy.journal;
   const gone = rows.filter((who) => person.is(who, service)).length;
