@@ -3,9 +3,17 @@ import { companyOf, targetOf } from "../../src/app/agents/targets.ts";
 import { readKept } from "../../src/app/buy/input-table.ts";
 import { readCompanies } from "../../src/cli/arguments/companies.ts";
 import type { CompanyQuery } from "../../src/engine/client/dialect.ts";
+import { filtersOf } from "../../src/service/console/call.ts";
+import {
+  readCount,
+  readEmployees,
+  readEnrich,
+  readSearch,
+} from "../../src/service/http/requests.ts";
 import { canonicalAddress, canonicalDomain } from "../../src/shared/contract/naming/address.ts";
 import { companyKey } from "../../src/shared/contract/naming/read.ts";
 import { suppressedName } from "../../src/shared/contract/naming/who.ts";
+import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { PersonMatcher } from "../../src/shared/person.ts";
 import { readTable } from "../../src/shared/tables/table.ts";
@@ -127,6 +135,57 @@ describe("every door reads a text as the table has it", () => {
       return isProfile && canonicalAddress(text) !== value
         ? [{ text, form: canonicalAddress(text) }]
         : [];
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("every door of the service reads a text as the table has it", () => {
+  const formOf = (read: () => unknown): unknown => {
+    try {
+      return read();
+    } catch (error) {
+      if ((error as { status?: number }).status === 422) return undefined;
+      throw error;
+    }
+  };
+  const body = (key: string, text: string): Buffer =>
+    Buffer.from(JSON.stringify({ filters: { [key]: text } }));
+  const queryOf = (by: string, text: string): string => `${by}=${encodeURIComponent(text)}`;
+  const KEYS = ["network_url", "company_network_url"] as const;
+
+  const addressIn = ({ exact, company_network_url: company }: CanonicalFilters) =>
+    exact.network_url?.[0] ?? company;
+  const filtered = KEYS.flatMap((key) => [
+    (text: string) => addressIn(readCount(body(key, text)).filters),
+    (text: string) => addressIn(readSearch(body(key, text), undefined).filters),
+    (text: string) => addressIn(filtersOf({ body: { filters: { [key]: text } } }).filters),
+  ]);
+  const lookedUp = (by: string) => [
+    (text: string) => readEnrich(queryOf(by, text)).value,
+    (text: string) => readEmployees(queryOf(by, text), undefined).lookup.value,
+  ];
+
+  test("an address in a filter, of the console too, and of a company", () => {
+    const doors = [...filtered, ...lookedUp("company_network_url")];
+    const wrong = NAMINGS.flatMap(([text, meaning]) => {
+      const forms = new Set(doors.map((door) => formOf(() => door(text))));
+      const [is, value] = meaning.split(" ");
+      const isProfile = (is === "company" || is === "person") && !/\s/.test(text.trim());
+      const isSame = forms.size === 1 && (!isProfile || forms.has(value));
+      return isSame ? [] : [{ text, meaning, forms: [...forms] }];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("a domain, which no profile at a network is", () => {
+    const wrong = NAMINGS.flatMap(([text, meaning]) => {
+      const forms = new Set(lookedUp("domain").map((door) => formOf(() => door(text))));
+      const [is, value] = meaning.split(" ");
+      const isOne = is === "domain" && !/[\s;]/.test(text.trim());
+      const isProfile = is === "company" || is === "person";
+      const isSame = isOne ? forms.has(value) : !isProfile || forms.has(undefined);
+      return forms.size === 1 && isSame ? [] : [{ text, meaning, forms: [...forms] }];
     });
     expect(wrong).toEqual([]);
   });

@@ -43,20 +43,6 @@ function requireNoPurchase(flags: Flags): void {
     );
 }
 
-/** In the register before it appears, as whatever names people. */
-async function keepIds(path: string, text: string, context: Context): Promise<void> {
-  const rows = { kind: "person", format: "csv" } as const;
-  const register = registerOf(context);
-  await register.enter({
-    path,
-    what: "output",
-    by: "ids",
-    ...rows,
-    sha256: [hash("sha256", text)],
-  });
-  await new Disk().replaceFile(path, text, "ids");
-}
-
 /** Writes the ids of a segment, for nothing. @param path `-` for stdout */
 export async function findIds(
   path: string,
@@ -76,7 +62,12 @@ export async function findIds(
     const ids = await idsOf(segment.filters, maxCalls, session, context);
     const text = ["id", ...ids, ""].join("\n");
     if (output === undefined) context.stdout.write(text);
-    else await keepIds(output, text, context);
+    else {
+      // In the register before it appears, as whatever names people.
+      const rows = { kind: "person", format: "csv", sha256: [hash("sha256", text)] } as const;
+      await registerOf(context).enter({ path: output, what: "output", by: "ids", ...rows });
+      await new Disk().replaceFile(output, text, "ids");
+    }
 
     const where = output === undefined ? "" : ` in ${path}`;
     new Printer(context, flags).say(

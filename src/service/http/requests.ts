@@ -8,7 +8,7 @@ import {
   FACET_VALUES_MAX,
 } from "../../shared/contract/facets.ts";
 import { canonicalJson, checkFilters, VALID_FILTERS_LINE } from "../../shared/contract/filters.ts";
-import { canonicalAddress, canonicalDomain } from "../../shared/contract/naming/address.ts";
+import { addressIn, canonicalDomain } from "../../shared/contract/naming/address.ts";
 import { hasLoneSurrogate, normalForm } from "../../shared/contract/normalise.ts";
 import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
@@ -301,7 +301,11 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
   if (by === "name") return { by, value: normalForm(text) };
   if (by === "id") return { by, value: text.trim() };
 
-  const value = by === "domain" ? canonicalDomain(text) : canonicalAddress(text);
+  const { address, is, isNetwork, path } = addressIn(text) ?? {};
+  // A profile has the domain of its network, and is of another company.
+  const isOfAnother = is === "person" || (isNetwork && path?.[0] !== undefined);
+  const domain = isOfAnother ? undefined : canonicalDomain(text);
+  const value = by === "domain" ? domain : address;
   if (value !== undefined) return { by, value };
 
   throw invalid(
