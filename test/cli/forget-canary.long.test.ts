@@ -253,6 +253,7 @@ test("bought by its id at a vendor, a person is in no file afterwards", async ()
     "read -c v german.csv --yes --fields name,title --csv raw -o raw.csv",
     "search -c v --country Germany --yes --again --sample 11 --seed 3 -o sample.csv",
     "search -c v --country Germany --yes --again -o again.csv",
+    "owned export -c v -o own.ndjson",
   ];
   for (const line of lines) expect([line, (await run(line)).code]).toEqual([line, 0]);
   const isAlone = ({ name }: object & { name?: unknown }) => /^[A-Za-z ]{9,}$/.test(String(name));
@@ -262,6 +263,10 @@ test("bought by its id at a vendor, a person is in no file afterwards", async ()
   expect(await holding({ dir }, one)).toEqual([]);
   expect([forgot.code, forgot.stderr]).toEqual([0, ""]);
   expect(rows("read.ndjson")).toHaveLength(10);
+  // The runs are gone, and whoever else came by them is owned as before.
+  expect((await run("owned export -c v -o left.ndjson")).code).toBe(0);
+  expect(rows("left.ndjson")).toEqual(rows("own.ndjson"));
+  expect(rows("left.ndjson")).toHaveLength(10);
 });
 
 test("in a table of one's own that was read, a person is named with it and in what came of it", async () => {
