@@ -45,6 +45,16 @@ test("the name of a file: a command has its own word for what replaces it, a job
   expect(ran.stderr).toContain('hint: "overwrite": true in the job lets it be replaced');
 });
 
+test("a title in a quote, and among the runs", async () => {
+  const title = "Head of --limit 5";
+  const search = ["search", "--title", title, "-o", "none.csv"];
+  const { stdout } = await u.run([...search, "--dry-run", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({ target: JSON.stringify({ title }) });
+
+  expect(await u.run([...search, "--yes"])).toMatchObject({ code: 0 });
+  expect((await u.run(["runs"])).stdout).toContain(title);
+});
+
 test("a file of filters that is not there is named as a job names it", async () => {
   const name = "who --limit 5; --again.json";
   const job = { command: "search", filters: [name], max_credits: 5, output: "a.csv" };

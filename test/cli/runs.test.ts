@@ -113,7 +113,7 @@ describe("runs list and show", () => {
     const second = await makeRun(context, { at: NOW + 60_000, plan: { output: null } });
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const filters = '"{""department"":[""Sales""]}"';
+    const filters = '"{""department"":""Sales""}"';
     const [noon, later] = ["2026-01-15T12:00:00.000Z", "2026-01-15T12:01:00.000Z"];
     const from = "search,work,https://api.example.com,4";
     expect(stdout).toBe(

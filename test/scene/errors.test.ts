@@ -159,6 +159,26 @@ tryCases([
     }),
   ),
   {
+    name: "under a kept key a limit is believed free: what it took unsaid is named, and no doubt",
+    habit: {
+      people: 60,
+      idempotent: true,
+      announcesKeys: true,
+      version: () => "v1",
+      faultTells: "balance",
+      faultCosts: 4,
+      mishap: at(3, "429-charged"),
+    },
+    steps: [
+      run(`${DOORS.search} --max-credits 60`, 0, {
+        says: ["4 credits more left the balance than the answers tell"],
+        spent: { settled: 60, uncertain: 0, foreign: 4 },
+        charged: 64,
+        mayPass: true,
+      }),
+    ],
+  },
+  {
     name: "a 402 that the balance bears out lays what is gone to others",
     habit: (service) => ({
       people: 60,

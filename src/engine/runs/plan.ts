@@ -245,13 +245,13 @@ export const anewOf = ({ command: name, target }: Plan): OwnCommand =>
     ? command("search", { segment: flagsOf(target.filters) })
     : command(name);
 
-/** The values of a search alone where they say what they are: `Legal · germany`. */
-export function spokenTarget(target: Target): string {
+/** As it was asked for: of a search its values where they say what they are (`Legal · germany`). */
+export function spokenTarget(target: Target, say = spokenFilters): string {
   if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
   const { filters, union = [filters], except = [], staff } = target;
   if (staff !== undefined) return describeTarget(target);
-  const without = except.length === 0 ? "" : ` without ${except.map(spokenFilters).join(" or ")}`;
-  return `${selectionText(target)}${union.map(spokenFilters).join(" or ")}${without}`;
+  const without = except.length === 0 ? "" : ` without ${except.map(say).join(" or ")}`;
+  return `${selectionText(target)}${union.map(say).join(" or ")}${without}`;
 }
 
 export function spokenFilters(filters: Filters): string {
@@ -285,9 +285,8 @@ export function describeTarget(target: Target): string {
     return `${each}${who.filter((text) => text !== "").join(" · ")} at ${companies}`;
   }
 
-  if (target.kind === "search") {
-    return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
-  }
+  if (target.kind === "search")
+    return spokenTarget(target, (of) => JSON.stringify(of).replace(/^{}$/, EVERYBODY));
 
   const names = target.companies.map(({ value }) => value);
   return someOf(names, 1) || "nothing";
