@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   closeSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -57,6 +59,28 @@ describe.skipIf(!existsSync("/dev/full"))(
           rows: true,
           charged: 30,
         });
+      },
+    );
+
+    test.skipIf(spawnSync("unshare", ["-rm", "true"]).status !== 0)(
+      "Parquet on a full disk: exit 5, and what was paid is written elsewhere",
+      async () => {
+        const disk = u.file("disk");
+        mkdirSync(disk);
+        const mounted =
+          'mount -t tmpfs -o size=64k none "$0" && ' +
+          'head -c 61440 /dev/zero > "$0/x" && exec "$@"';
+        const argv = ["search", "--country", "x", "--yes", "-o", "disk/o.parquet"];
+        const child = spawn("unshare", ["-rm", "sh", "-c", mounted, disk, execPath, BIN, ...argv], {
+          cwd: u.dir,
+          env: { PATH: process.env.PATH ?? "", ...u.env },
+          stdio: "ignore",
+        });
+        const [code] = await once(child, "close");
+        expect(code).toBe(5);
+
+        await u.ran(["runs", "export", "last", "-o", "o.parquet"]);
+        expect(service.charged()).toBe(30);
       },
     );
 
