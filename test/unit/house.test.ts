@@ -21,7 +21,7 @@ interface Bound {
  * lines of a file or on comments.
  */
 const BOUNDS: Readonly<Record<string, Bound>> = {
-  "nodes of the syntax tree": { most: 537_700, goal: 400_000, air: 2_000 },
+  "nodes of the syntax tree": { most: 538_214, goal: 400_000, air: 2_000 },
   "nodes of purchase and runs": { most: 71_150, goal: 45_000, air: 1_000 },
   "longer functions without a paragraph, %": { most: 4, goal: 35, air: 2 },
   "functions with more than 15 locals": { most: 10, goal: 10, air: 2 },
