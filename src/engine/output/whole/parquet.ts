@@ -25,7 +25,7 @@ async function* copied(
     await work(connection, to).finally(close);
     yield* createReadStream(written);
   } catch (error) {
-    // DuckDB tells no errno: the disk is asked for a block of its size, and says itself if it is full.
+    // DuckDB tells no errno: the disk is asked for a block, and says itself whether it is full.
     await writeFile(join(scratch, "block"), Buffer.alloc(262_144));
     throw error;
   } finally {
