@@ -2,9 +2,13 @@ import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Bounds of a test, and of a file, that shares its process: a person waits for them. In ms. */
+/**
+ * Bounds of a test, and of a file, that shares its process: a person waits for them. In ms, on a
+ * machine that starts an empty Node in so many; a slower one has as much more time as it takes.
+ */
 const MOST_OF_A_TEST = 2_000;
 const MOST_OF_A_FILE = 8_000;
+const AN_EMPTY_NODE = 50;
 
 const SLOWEST = 20;
 const TRIES_ALONE = 3;
@@ -19,8 +23,10 @@ interface Duration {
   readonly name: string;
 }
 
+const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
+
 const listOf = (durations: readonly Duration[]): string =>
-  durations.map(({ ms, name }) => `${(ms / 1_000).toFixed(1).padStart(6)} s  ${name}`).join("\n");
+  durations.map(({ ms, name }) => `${seconds(ms).padStart(6)} s  ${name}`).join("\n");
 
 const longestFirst = (durations: readonly Duration[]): Duration[] =>
   [...durations].sort((a, b) => b.ms - a.ms);
@@ -31,8 +37,18 @@ function durationOf(module: TestModule): number {
   return collectDuration + duration + setupDuration;
 }
 
+/** How many times as long as there this machine takes now, and 1 where it is no slower. The quickest of some starts tells. */
+function slowness(): number {
+  const starts = Array.from({ length: 7 }, () => {
+    const begun = performance.now();
+    spawnSync(process.execPath, ["-e", "0"], { stdio: "ignore" });
+    return performance.now() - begun;
+  });
+  return Math.max(1, Math.min(...starts) / AN_EMPTY_NODE);
+}
+
 /** What of a file's quick tests, and the sum of them, is over its bound. By itself a file's first test loads the program, too. */
-function overBound(module: TestModule): Duration[] {
+function overBound(module: TestModule, slow: number): Duration[] {
   const tests = [...module.children.allTests()].filter(
     (test) => !test.options.tags?.includes("long"),
   );
@@ -45,8 +61,8 @@ function overBound(module: TestModule): Duration[] {
     name: module.relativeModuleId,
   };
 
-  const slow = quick.filter(({ ms }) => ms > MOST_OF_A_TEST);
-  return file.ms > MOST_OF_A_FILE ? [file, ...slow] : slow;
+  const over = quick.filter(({ ms }) => ms > MOST_OF_A_TEST * slow);
+  return file.ms > MOST_OF_A_FILE * slow ? [file, ...over] : over;
 }
 
 /** Whether a file passes within its bounds: another process may take the machine for a while. */
@@ -72,10 +88,14 @@ export default class Durations implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[]): void {
     const shared = modules.filter(({ project }) => project.name === "in");
-    const slow = longestFirst(shared.flatMap(overBound));
+    const times = slowness();
+    const bounded = (module: TestModule): Duration[] => overBound(module, times);
+    const slow = longestFirst(shared.flatMap(bounded));
     if (slow.length > 0) {
-      const bounds = `${MOST_OF_A_TEST / 1_000} s a test or ${MOST_OF_A_FILE / 1_000} s a file`;
-      console.log(`\nover ${bounds}, so \`long\` (test/support/long.ts), or faster:`);
+      const most = [MOST_OF_A_TEST, MOST_OF_A_FILE].map((ms) => `${seconds(ms * times)} s`);
+      const bounds = `${most[0]} a test or ${most[1]} a file`;
+      const machine = times > 1 ? ` (a machine that is ${times.toFixed(1)} times as slow)` : "";
+      console.log(`\nover ${bounds}${machine}, so \`long\` (test/support/long.ts), or faster:`);
       console.log(listOf(slow));
     }
     if (!process.env.CI || this.#isOfDist) return;
@@ -91,7 +111,7 @@ export default class Durations implements Reporter {
     console.log(`\nthe slowest ${SLOWEST} files:`);
     console.log(listOf(longestFirst(all).slice(0, SLOWEST)));
 
-    const files = shared.filter((module) => overBound(module).length > 0);
+    const files = shared.filter((module) => bounded(module).length > 0);
     for (const { relativeModuleId } of files)
       if (!isQuickAlone(relativeModuleId)) process.exitCode = 1;
   }
