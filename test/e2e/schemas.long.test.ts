@@ -186,6 +186,7 @@ describe("what a command prints with --json fits its schema", () => {
     await run("suppress list");
     await run("suppress remove", "network.example/in/ada");
     writeFileSync(u.file("two.json"), '[{"id":"a","name":"Twin"},{"id":"b","name":"Twin"}]');
+    await run("owned import", "two.json", "--dry-run");
     await run("owned import", "two.json");
     await run("owned show", "Twin");
     await run("forget", "a", "--yes");
@@ -194,6 +195,7 @@ describe("what a command prints with --json fits its schema", () => {
     await run("data set", "runs=90d");
     await run("runs prune", "1h", "--dry-run");
     await run("runs prune", "52w", "--yes");
+    await run("runs remove", "last", "--dry-run");
     await run("runs remove", "last", "--yes", "--force");
   }, 240_000);
 
