@@ -75,8 +75,9 @@ export default defineConfig(({ mode }) => ({
       "test/support/drawn.ts",
     ],
     reporters: [process.env.CI ? "default" : "dot", new Durations(mode)],
-    testTimeout: 180_000,
-    hookTimeout: 120_000,
+    // What hangs is found, and a machine that is four times as slow finds nothing else.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // Two files at a time on two cores. The long ones wait for servers, shells and databases half of their time: four.
     maxWorkers: mode === "rest" ? 4 : 2,
     tags: [{ name: "long", description: "takes half a second or more: not in the quick form" }],

@@ -43,7 +43,7 @@ const codesOf = (all: readonly Ran[]): number[] => all.map(({ code }) => code).s
 beforeAll(async () => {
   const own = user(service.url, service.key);
   people = Number((await own.run(["count", "--country", "peru"])).stdout);
-}, 60_000);
+});
 
 beforeEach(() => {
   u = user(service.url, service.key);

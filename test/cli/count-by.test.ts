@@ -29,7 +29,7 @@ beforeAll(async () => {
     return reply.json.result as Person[];
   });
   everybody = (await Promise.all(pages)).flat();
-}, 60_000);
+});
 afterAll(async () => {
   await silent.close();
   await service.close();

@@ -21,7 +21,7 @@ beforeAll(async () => {
       people.flatMap(({ company_network_url }) => company_network_url?.split("/").at(-1) ?? []),
     ),
   ];
-}, 60_000);
+});
 
 const someone = (): ReturnType<typeof user> => user(service.url, service.key);
 async function cost(work: () => Promise<unknown>): Promise<number> {

@@ -39,7 +39,7 @@ beforeAll(async () => {
   all = json.result as Person[];
   const alone = (one: Person): boolean => all.filter(({ name }) => name === one.name).length === 1;
   canary = all.find((one) => alone(one) && /^[A-Za-z ]{9,}$/.test(one.name ?? "")) as Person;
-}, 60_000);
+});
 
 /** As addresses, forms and JSON may spell it: what must be, and every letter. */
 const codes = (name: string): string[] => [
@@ -225,7 +225,7 @@ test("put into every file through every option, a person is in none of them, in 
     expect([file, readCsv(me.read(file)).some(isThere)]).toEqual([file, false]);
   const others = await rowsOf("people", me.file("crm.duckdb"));
   expect(others.split("\n")).toHaveLength(rows - 1);
-}, 240_000);
+});
 
 test("every command that writes people's files is a line of these", async () => {
   const every = (command: Command): Command[] => [command, ...command.commands.flatMap(every)];

@@ -230,7 +230,7 @@ test("bought through every door, a person is in no file afterwards, packed ones 
     expect(names.filter((name) => text.includes(name))).toEqual([]);
   }
   expect(await holding(me, names)).toEqual(["jobs.jsonc", "jobs.log"]);
-}, 120_000);
+});
 
 test("outputs of a run that was removed since lose the person, and what was asked by name goes too", async () => {
   const me = user(service.url, service.key);
@@ -255,7 +255,7 @@ test("outputs of a run that was removed since lose the person, and what was aske
   expect(readCsv(me.read("s.csv")).map(({ id }) => id)).toEqual(
     all.flatMap(({ id }) => (id === canary.id ? [] : [id])),
   );
-}, 120_000);
+});
 
 test("the packed files beside a list, and its history", async () => {
   const crowd = new Crowd(seeded(4));
@@ -300,7 +300,7 @@ test("the packed files beside a list, and its history", async () => {
   } finally {
     await other.close();
   }
-}, 120_000);
+});
 
 test("whatever another door wrote is in the register, and is cleaned in place: every other byte is as it was", async () => {
   const me = user(service.url, service.key);
@@ -361,7 +361,7 @@ test("whatever another door wrote is in the register, and is cleaned in place: e
   const again = await ok(me, ["forget", canary.id ?? "", "--yes"]);
   expect(again).toContain(`looked again at ${cut.length + 1} files and 1 table`);
   expect((await holding(me, names)).filter((path) => path !== "crm.duckdb")).toEqual([]);
-}, 120_000);
+});
 
 test("rows without an id are found by profile address and by mail, and other people's stay", async () => {
   const crowd = new Crowd(seeded(9));
@@ -424,7 +424,7 @@ test("rows without an id are found by profile address and by mail, and other peo
   } finally {
     await other.close();
   }
-}, 120_000);
+});
 
 test.skipIf(isLeftOut(hasPostgres))(
   "rows of a PostgreSQL table are deleted, and one that does not answer is named",

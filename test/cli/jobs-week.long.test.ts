@@ -201,4 +201,4 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
   );
   await proxy.close();
   await service.close();
-}, 120_000);
+});

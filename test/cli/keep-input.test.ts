@@ -42,7 +42,7 @@ beforeAll(async () => {
         (await service.call(`/v1/company/enrich?domain=${domain}`)).json.result as Company,
     ),
   );
-}, 60_000);
+});
 
 const someone = (): User => user(service.url, service.key);
 const domainOf = (index: number): string => companies[index]?.domain ?? "";

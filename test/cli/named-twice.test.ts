@@ -36,7 +36,7 @@ beforeAll(async () => {
   }
   companies = found;
   u = user(service.url, service.key);
-}, 60_000);
+});
 afterEach(async () => {
   await foreign?.close();
   foreign = undefined;

@@ -59,4 +59,4 @@ test("a service sees no address of somebody who was not bought, nor named by the
   }
   // It is about something: lists of owned people were asked about.
   expect(asked).toBeGreaterThan(100);
-}, 120_000);
+});

@@ -67,7 +67,7 @@ beforeAll(async () => {
   if (!hasPostgres) return;
   database = await openDatabase();
   process.env.PGPASSWORD = address().password;
-}, 60_000);
+});
 afterAll(async () => {
   delete process.env.PGPASSWORD;
   await database?.drop();

@@ -47,7 +47,7 @@ beforeAll(async () => {
   await u.ran(asTyped`${SALES} ${names.flatMap((name) => ["--name", name])} --yes -o own.csv`);
   expect(ids("own.csv")).toHaveLength(all.length - fresh);
   owner = u;
-}, 60_000);
+});
 
 beforeEach(() => {
   u = copyOf(owner);

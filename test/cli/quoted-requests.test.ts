@@ -37,7 +37,7 @@ beforeAll(async () => {
     }
   }
   companies = [...each].sort(([, a], [, b]) => b - a).map(([slug]) => slug);
-}, 60_000);
+});
 
 const PAID = /\/v1\/(person\/search|company\/(employees|enrich))|^\/people/;
 

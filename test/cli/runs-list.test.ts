@@ -15,7 +15,7 @@ let u: User;
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: 100_000 });
   proxy = await faultProxy({ target: service.url, foreign: true });
-}, 60_000);
+});
 afterAll(async () => {
   await proxy.close();
   await service.close();

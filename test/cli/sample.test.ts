@@ -26,7 +26,7 @@ beforeAll(async () => {
       .result as Person[];
   sales = (await all({ department: "Sales" }, 1)).map(({ id }) => id);
   people = [...(await all({}, 1)), ...(await all({}, 2))];
-}, 60_000);
+});
 
 const someone = (): User => user(service.url, service.key);
 const idsOf = (u: User, file = "p.csv"): string[] =>

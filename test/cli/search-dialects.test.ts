@@ -22,7 +22,7 @@ beforeAll(async () => {
     body: { filters: { department: "Sales" }, per_page: 1_000 },
   });
   expected = (page.json.result as { id: string }[]).map(({ id }) => id);
-}, 60_000);
+});
 afterAll(async () => {
   await proxy.close();
   await service.close();

@@ -28,7 +28,7 @@ beforeAll(async () => {
     body: { filters: { department: "Sales" }, per_page: 1_000 },
   });
   sales = page.json.result as Person[];
-}, 60_000);
+});
 
 const ids = (rows: readonly { readonly id?: string | undefined }[]): (string | undefined)[] =>
   rows.map(({ id }) => id);

@@ -19,7 +19,7 @@ beforeAll(async () => {
     return reply.json.result as Person[];
   });
   everybody = (await Promise.all(pages)).flat();
-}, 60_000);
+});
 
 const someone = (): ReturnType<typeof user> => user(service.url, service.key);
 const segmentFile = (u: ReturnType<typeof user>, name: string): string =>

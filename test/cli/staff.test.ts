@@ -55,7 +55,7 @@ beforeAll(async () => {
   await u.ran(["search", "--all", "--yes", "-o", "all.csv"]);
   everybody = u.read("all.csv");
   u = user(service.url, service.key);
-}, 60_000);
+});
 
 const slugs = (): string[] => companies.map(([slug]) => slug);
 const atEach = (rows: readonly Readonly<Record<string, string>>[]): Map<string, number> => {

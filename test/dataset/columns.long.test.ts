@@ -229,7 +229,7 @@ test("lists, beginnings, ranges and addresses, several on a column, missing valu
     ),
     { numRuns: cases(15, 500) },
   );
-}, 120_000);
+});
 
 test("the same over several chunks of people: some of one value, some of many, the last one short", async () => {
   const random = seededRandom(3);
@@ -264,7 +264,7 @@ test("the same over several chunks of people: some of one value, some of many, t
     all.slice(at).map((other) => (one === other ? [one] : [one, other])),
   );
   await compare(rows, LONG ? pairs : pairs.filter((_, at) => at % 5 === 0));
-}, 120_000);
+});
 
 const PERSON: Row = { kind: "a", place: "x", size: 1, name: "n", address: "x.example/0" };
 
@@ -374,7 +374,7 @@ test("a flipped bit is never a wrong number: who asks for it gets an error, the 
   expect(outcomes.thrown).toBeGreaterThan(0);
   expect(outcomes.named).toBeGreaterThan(0);
   expect(outcomes.unread).toBeLessThan(5);
-}, 120_000);
+});
 
 test("codes that no value has are not written", async () => {
   const writer = await ColumnWriter.create(join(await tempFolder(), FILES.columns), 2);

@@ -438,7 +438,7 @@ describe("recipes for a CRM", () => {
       expect(await work(blockOf(heading), reach)).toContain("0 updated, 0 created, 0 left alone");
       expect([...crm.records.values()][0]).toMatchObject({ own: "kept" });
     }
-  }, 60_000);
+  });
 
   test.skipIf(!hasPostgres && !process.env.CI)(
     "PostgreSQL: each way does that and nothing else, and never pushes twice",
@@ -611,7 +611,7 @@ describe("the skill", () => {
     domain =
       (result as Person[]).find(({ company_domain }) => company_domain !== null)?.company_domain ??
       "";
-  }, 60_000);
+  });
   afterAll(() => service.close());
 
   /** As an agent runs it: in a shell, without a terminal. */
@@ -663,7 +663,7 @@ describe("the skill", () => {
     expect(rowsOf("acme.csv").length).toBeGreaterThan(0);
     expect(rowsOf("more.csv")).toHaveLength(5);
     expect(u.read("crm-enriched.csv")).toContain("ours");
-  }, 180_000);
+  });
 
   test("no command of it agrees in place of a person", () => {
     for (const { title, command } of commands) {
@@ -693,7 +693,7 @@ describe("the skill", () => {
     const { stdout, stderr } = await bash(some);
     expect(Number(stdout)).toBe(await truth({ country: "germany", department: "Sales" }));
     expect(stderr).toContain('--country USA matches nobody: --country "united states"');
-  }, 120_000);
+  });
 
   test("tasks: a price is asked, a person agrees, exactly that is bought, and it is owned afterwards", async () => {
     const before = await charged(service, CREDITS);
@@ -738,7 +738,7 @@ describe("the skill", () => {
         )
       ).code,
     ).toBe(6);
-  }, 120_000);
+  });
 });
 
 describe("commands of the console", () => {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } });
   const people = json.result as readonly { company_domain?: string | null }[];
   domain = people.find(({ company_domain }) => company_domain)?.company_domain ?? "";
-}, 60_000);
+});
 afterAll(() => service.close());
 beforeEach(async () => {
   proxy = await faultProxy({ target: service.url });
@@ -371,7 +371,7 @@ describe("runs", { tags: ["long"] }, () => {
         expect(await inside(argv).ended).toMatchObject({ code: 0 });
         expect(new Set(readCsv(u.read("p.csv")).map(({ id }) => id)).size).toBe(60);
         expect((await charged(service, CREDITS)) - before).toBe(60);
-      }, 60_000);
+      });
     },
   );
 });
@@ -385,7 +385,7 @@ describe("what has no end", () => {
     expect(
       (await spawnUser(u, ["search", "--department", "Sales", "--limit", "3", "--yes"])).code,
     ).toBe(0);
-  }, 60_000);
+  });
   afterAll(() => service.close());
 
   const ENDLESS_SQL = [

@@ -198,7 +198,7 @@ describe.skipIf(isLeftOut(HAS_STRACE))(
       service = await startTestService({ people: 2_000, credits: 100_000 });
       u = user(service.url, service.key);
       writeFileSync(u.file("companies.txt"), "helix-wave.example\nnosuch.example\n");
-    }, 60_000);
+    });
     afterAll(() => service.close());
 
     test.each([

@@ -222,7 +222,7 @@ describe("a list of our own service", () => {
       },
     });
     service = await startTestService({ engine, credits: 100_000, plan: { perMinute: 100_000 } });
-  }, 120_000);
+  });
   afterAll(async () => {
     await service?.close();
     for (const { engine } of weeks) await engine.close();
@@ -325,7 +325,7 @@ describe("a list of our own service", () => {
       expect(
         idsIn(me, "sales.removed.ndjson").every((id) => before.includes(id) && !after.includes(id)),
       ).toBe(true);
-    }, 120_000);
+    });
   });
 
   test("what came from two versions in one run is taken for neither when the first one is served again", async () => {
@@ -460,7 +460,7 @@ describe("forget", () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService({ people: 400, credits: CREDITS });
-  }, 60_000);
+  });
   afterAll(() => service.close());
 
   test("killed at every step, the same command again does the rest", async () => {
@@ -487,7 +487,7 @@ describe("forget", () => {
     expect(step).toBeGreaterThan(20);
     // The control: without the second command there was somebody to be found.
     expect(left).toBeGreaterThan(0);
-  }, 240_000);
+  });
 
   test("what a run had beside its file when it was killed goes too, and the run ends without the person", async () => {
     const all = rows(await ok(user(service.url, service.key), [...SALES, "--format", "ndjson"]));
@@ -516,7 +516,7 @@ describe("forget", () => {
     expect(rows(me.read("killed.ndjson"))).toEqual(all.filter((row) => row.id !== id));
     expect((await charged(service, CREDITS)) - paid).toBe(all.length);
     expect(filesWith(me.dir, names)).toEqual([]);
-  }, 120_000);
+  });
 });
 
 describe("weeks of one list", () => {
@@ -540,7 +540,7 @@ describe("weeks of one list", () => {
       });
     }
     expect(kills).toBeGreaterThan(LONG ? 5 : 2);
-  }, 120_000);
+  });
 
   test("hands each move on at most once, wherever it is killed", async () => {
     const { crowd, people, engine, service, me } = await following("cat >> moves.ndjson");
@@ -555,7 +555,7 @@ describe("weeks of one list", () => {
       engine.become(now);
     }
     expect(moves(me).length).toBeGreaterThan(10);
-  }, 120_000);
+  });
   /** So many weeks of one list by sketch and of one by counts, beside who is there; with kills and imports between. */
   async function follow(
     seed: number,
@@ -621,7 +621,7 @@ describe("weeks of one list", () => {
   describe("by sketch, by counts and in truth the same, with kills and imports between", () => {
     test("six weeks", async () => {
       expect((await follow(10, 6)).kills).toBeGreaterThan(0);
-    }, 120_000);
+    });
 
     for (let seed = 11; seed < 11 + cases(0, 12); seed++) {
       test(`52 weeks of seed ${seed}`, async () => {

@@ -43,7 +43,7 @@ describe("accounts", () => {
     domains = [
       ...new Set((json.result as Person[]).flatMap(({ company_domain: domain }) => domain ?? [])),
     ].slice(0, 5);
-  }, 60_000);
+  });
   afterAll(() => service.close());
 
   const WHO = ["--seniority-level", "senior", "--per-company", "3"];
@@ -102,7 +102,7 @@ describe("a sample", () => {
       people: 2_000,
       credits: CREDITS,
     });
-  }, 60_000);
+  });
   afterAll(() => service.close());
 
   test("a sample that is killed twice goes on where it was: the same rows, each paid once", async () => {
@@ -153,7 +153,7 @@ describe("a table", () => {
       0,
       40,
     );
-  }, 60_000);
+  });
   afterAll(() => service.close());
 
   test("a table whose enrichment is killed stays as it was; the same command, or resume, ends with every row, each company paid once", async () => {
@@ -499,7 +499,7 @@ describe("a search of which most is owned", () => {
     const named = readCsv(u.read("all.csv")).map(({ name = "" }) => name);
     names = [...new Set(named.slice(3))].filter((name) => !named.slice(0, 3).includes(name));
     fresh = named.filter((name) => !names.includes(name)).length;
-  }, 60_000);
+  });
   afterAll(() => service.close());
 
   async function owner(): Promise<User> {

@@ -50,7 +50,7 @@ export function lookAtConsole(
       startTestService({ people: 2_000, console: {}, ...options }),
       launchBrowser(),
     ]);
-  }, 60_000);
+  });
   afterAll(async () => {
     await now.browser.close();
     await now.service.close();

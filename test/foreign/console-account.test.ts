@@ -57,5 +57,5 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the account in a browser", () => {
     expect(await service.store.verify()).toEqual([]);
     expect(await violations(page)).toEqual([]);
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 });

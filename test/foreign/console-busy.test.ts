@@ -45,7 +45,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console of a service that is busy"
     expect(Number((await service.store.balance("default", "live")).balance) / 1e6).toBe(
       10_000 - 26,
     );
-  }, 60_000);
+  });
 
   test("a count that is refused is asked for again, and shown", async () => {
     await page.goto(await linkTo(service));
@@ -62,5 +62,5 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console of a service that is busy"
     await letGo();
     await count().waitFor();
     await page.locator(".chip", { hasText: "sales" }).waitFor();
-  }, 60_000);
+  });
 });

@@ -110,7 +110,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the first load of the console", () => 
       // Of a machine that does other things too, the best of some loads.
       expect([name, (times[0] ?? 9) <= MOST_TIMES]).toEqual([name, true]);
     }
-  }, 120_000);
+  });
 
   test("each view says so where the network is cut or a limit holds it up, and is there again afterwards", async () => {
     await buyThree();
@@ -138,5 +138,5 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the first load of the console", () => 
         expect([name, why, await page.getByText(said).count()]).toEqual([name, why, 0]);
       }
     }
-  }, 120_000);
+  });
 });

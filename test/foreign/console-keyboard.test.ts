@@ -42,7 +42,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await expect.poll(() => page.url()).toContain("connections_min");
     expect(await page.getByText("a whole number of 0 or more").count()).toBe(0);
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("another page has the focus, and a dialog gives it back", async () => {
     await enter(page);
@@ -61,7 +61,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await opener.evaluate("document.activeElement.textContent")).toBe("Buy…");
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("what is typed right after a dialog was asked for goes into it, however slow the machine", async () => {
     await enter(page);
@@ -76,7 +76,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("a new key stays in sight until it is kept, whatever page comes next", async () => {
     await enter(page);
@@ -96,7 +96,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await page.getByRole("button", { name: "I have kept it" }).click();
     expect(await page.content()).not.toContain(key);
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("a key that was never used is revoked without typing, and its name reorders nothing", async () => {
     await service.store.createKey({
@@ -118,7 +118,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     expect(await page.getByRole("dialog").getByRole("textbox").count()).toBe(0);
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await card.getByText("revoked").waitFor();
-  }, 60_000);
+  });
 
   test("of two tabs none shows one account and buys on another", async () => {
     await service.store.createAccount("second", "Second");
@@ -130,7 +130,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await other.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("button", { name: "Sign in" }).waitFor();
     await other.close();
-  }, 60_000);
+  });
 
   test("an answer that is cut short is none: the segment has no number, and it is said", async () => {
     await page.goto(await linkTo(service));
@@ -161,5 +161,5 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await context.setOffline(false);
     await page.getByText("Nothing was bought here yet").waitFor();
     await expect.poll(() => page.getByText("the service does not answer").count()).toBe(0);
-  }, 60_000);
+  });
 });

@@ -69,7 +69,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     await dialog.getByLabel("Whom").selectOption("all");
     await dialog.getByText("cost nothing again").waitFor();
     expect(wrong.filter((line) => !line.includes("status of 422"))).toEqual([]);
-  }, 60_000);
+  });
 
   test("of a segment of nobody all three tabs say 0", async () => {
     await search("Legal", 1);
@@ -80,7 +80,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     const tabs = page.getByRole("navigation", { name: "People of this segment" });
     await tabs.filter({ hasText: /All\s*0\s*New\s*0\s*Owned\s*0/ }).waitFor();
     expect(await violations(page)).toEqual([]);
-  }, 60_000);
+  });
 
   test("a segment is saved under a name, with its last count and what was bought of it, and its link stays", async () => {
     const role = { accountId: "default", role: "owner" as const, name: "ada-growth" };
@@ -113,7 +113,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     await saved.getByRole("button", { name: "Remove Money people" }).click();
     await page.getByText("Nothing is saved yet").waitFor();
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("all of it stands well on a phone, a tablet and a screen, light and dark, and so do the pages around it", async () => {
     await search("Sales", 5);
@@ -170,7 +170,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
         }
       }
     }
-  }, 240_000);
+  });
 
   test("on a phone number and price come first, and every filter is folded", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
@@ -185,5 +185,5 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("whom an account owns, in a browser", (
     expect(await bottomOf("[data-testid=count]")).toBeLessThan(await bottomOf(".price"));
     expect(await bottomOf(".price")).toBeLessThan(await bottomOf(".filters"));
     await picture("phone");
-  }, 60_000);
+  });
 });

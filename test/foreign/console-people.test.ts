@@ -74,7 +74,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the people that were bought, in a brow
     await page.getByRole("button", { name: "Show 4,000 people" }).click();
     await grid().waitFor();
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("stand well on a phone, a tablet and a screen, light and dark", async () => {
     await page.goto(await linkTo(service));
@@ -99,5 +99,5 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the people that were bought, in a brow
           });
       }
     }
-  }, 60_000);
+  });
 });

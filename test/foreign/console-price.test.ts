@@ -62,5 +62,5 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console while a price moves", () =
     expect(await balance()).toBe(6_000);
     await card.getByText("As a command").click();
     await card.getByText("--max-credits 6000").waitFor();
-  }, 60_000);
+  });
 });

@@ -59,7 +59,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await page.getByRole("button", { name: "Remove zz" }).waitFor();
     await page.getByLabel("by").first().selectOption("country");
     await page.getByRole("button", { name: /^zz/, pressed: true }).waitFor();
-  }, 60_000);
+  });
 
   test("an address with a filter that is none, or with none that can be read, sells nobody", async () => {
     for (const [said, why] of [
@@ -75,7 +75,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     }
     await page.getByRole("button", { name: "Clear all filters" }).click();
     await buy().waitFor();
-  }, 60_000);
+  });
 
   test("filters that match nobody are told what they may have meant, which is counted", async () => {
     await page.goto(await linkTo(service));
@@ -89,7 +89,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await expect
       .poll(async () => hint?.includes(`counts ${await number().textContent()} `))
       .toBe(true);
-  }, 60_000);
+  });
 
   test("a price that changed while the dialog was open buys nothing, and is told anew beside the number too", async () => {
     await page.goto(await linkTo(service));
@@ -112,7 +112,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
         costs: { person_search: parseCredits("1") as never },
       });
     }
-  }, 60_000);
+  });
 
   test("a limit and a service that is away say until when, and end by themselves", async () => {
     await page.goto(await linkTo(service));
@@ -145,7 +145,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     expect(await page.getByTestId("copy").textContent()).toContain(
       "--country=germany --max-credits",
     );
-  }, 60_000);
+  });
 
   test("what is no whole number is not made into another one", async () => {
     await page.goto(await linkTo(service));
@@ -157,7 +157,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     }
     await page.getByLabel(/How many/).fill("3");
     await page.getByRole("button", { name: "Buy 3 profiles for 3 credits" }).waitFor();
-  }, 60_000);
+  });
 
   test("pages of a service that is away do not say that there is nothing", async () => {
     await page.goto(await linkTo(service));
@@ -167,7 +167,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await page.getByText("Not loaded.").first().waitFor();
     expect(await page.getByText("Nothing yet.").count()).toBe(0);
     expect(await page.getByText("at most 1", { exact: true }).count()).toBe(0);
-  }, 60_000);
+  });
 });
 
 describe.skipIf(isLeftOut(HAS_CHROMIUM))("on a phone", () => {
@@ -188,12 +188,12 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("on a phone", () => {
     );
     expect(new Set(lefts).size).toBe(1);
     expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(2_500);
-  }, 60_000);
+  });
 
   test("a row of the reference is a paragraph, and nothing is wider than the window", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.goto(`${service.url}/docs`);
     expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(60_000);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
-  }, 60_000);
+  });
 });

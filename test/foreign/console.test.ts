@@ -73,7 +73,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
     await page.getByRole("link", { name: "Segment" }).click();
     await page.locator(".chip", { hasText: "Legal" }).waitFor();
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("a key is shown once, and revoked it ends the session that it made", async () => {
     await signIn();
@@ -110,7 +110,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
     await theirs.getByText("headcount service link").first().waitFor();
     await other.close();
     expect(wrong).toEqual([]);
-  }, 60_000);
+  });
 
   test("hostile text is text, in chips, bars, tables and addresses", async () => {
     await signIn();
@@ -126,7 +126,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
     await page.locator(".chip", { hasText: "<b>x</b>" }).waitFor();
     // The service refuses what is no filter, and the browser says so.
     expect(wrong.filter((line) => !line.includes("status of 422"))).toEqual([]);
-  }, 60_000);
+  });
 
   test.each(["light", "dark"] as const)(
     "%s: every page at every width is free of faults, and none scrolls sideways",
@@ -303,4 +303,4 @@ test("a purchase whose service is killed after each of its pages goes on, and ev
     }
   }
   expect(killed).toBeGreaterThan(0);
-}, 120_000);
+});

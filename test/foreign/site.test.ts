@@ -92,7 +92,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM && HAS_GENERATOR))("the site of the pages
     await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     browser = await launchBrowser();
-  }, 170_000);
+  });
   afterAll(async () => {
     await browser?.close();
     server?.close();
@@ -147,7 +147,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM && HAS_GENERATOR))("the site of the pages
     await page.getByRole("heading", { level: 1, name: /Install/ }).waitFor();
     expect(wrong).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   test("no page is wider than a phone of 360 px", async () => {
     const page = await browser.newPage({ viewport: { width: 360, height: 740 } });
@@ -159,7 +159,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM && HAS_GENERATOR))("the site of the pages
     }
     expect(wide).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   test.each(["light", "dark"] as const)(
     "%s as the system is, and nothing that axe finds",

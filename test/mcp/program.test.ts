@@ -237,7 +237,7 @@ describe("faults", { tags: ["long"] }, () => {
     one.options.mishap = () => undefined;
     for (let turn = 0; turn < 3; turn++) await buy(agent, 2, `country ${turn}`);
     expect(one.charged()).toBeLessThanOrEqual(5);
-  }, 120_000);
+  });
 
   test.each([
     ["price", (one: ForeignService) => Object.assign(one.options, { price: 2 })],
@@ -280,7 +280,7 @@ describe("over HTTP", { tags: ["long"] }, () => {
     });
     const [line] = (await once(child.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
     door = JSON.parse(line.toString());
-  }, 60_000);
+  });
   afterAll(async () => {
     const ended = once(child, "exit");
     child.kill("SIGTERM");

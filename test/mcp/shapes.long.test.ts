@@ -15,7 +15,7 @@ beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: 100_000 });
   u = user(service.url, service.key);
   agent = await startAgent(u, ["--max-credits", "60", "--output", "."], { answer: YES });
-}, 60_000);
+});
 afterAll(async () => {
   await agent.close();
   await service.close();

@@ -252,7 +252,7 @@ describe("headcount service forget", () => {
     // And no import brings the person back.
     await folderWithCanary(dir);
     expect(holding(dir, CANARY_TEXTS)).toEqual([]);
-  }, 120_000);
+  });
 
   test("killed at every step, the same command again does the rest", async () => {
     const dir = await made();
@@ -356,7 +356,7 @@ describe.skipIf(isLeftOut(hasPostgres))("with the accounts on PostgreSQL", () =>
     expect(await money(service)).toEqual(before);
     const verified = await headcount("service", "verify", "--data", dir, "--store", database.url);
     expect(verified.out).toContain("ledger\tsound\ndataset\tsound\n");
-  }, 120_000);
+  });
 });
 
 test("what was rewritten is in the log of the ledger until it is wiped, and in nothing afterwards", async () => {

@@ -254,7 +254,7 @@ describe("serve", () => {
       expect(err).toMatch(/lacks entry \d+; calls are answered with 503/);
       const again = await headcount(...line);
       expect([again.code, again.err.includes("ledger_older")]).toEqual([2, true]);
-    }, 120_000);
+    });
   });
 
   async function createKeyIn(url: string): Promise<string> {
@@ -643,7 +643,7 @@ describe("backups", () => {
         );
         await admin.end();
         await store.close();
-      }, 180_000);
+      });
 
       test("verify ends right after a restore, when the server has no statistics yet", async () => {
         cluster ??= await startCluster();

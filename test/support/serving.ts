@@ -17,7 +17,7 @@ export function testService(options?: TestServiceOptions): TestService {
   let service: TestService | undefined;
   beforeAll(async () => {
     service = await startTestService(options);
-  }, 60_000);
+  });
   afterAll(() => service?.close());
   return new Proxy({} as TestService, {
     get: (_, name) => service?.[name as keyof TestService],
@@ -29,7 +29,7 @@ export function serveUsers(ready: (now: Serving) => void): void {
   const now = {} as Serving;
   beforeAll(async () => {
     now.service = await startTestService({ people: 2_000, credits: CREDITS });
-  }, 60_000);
+  });
   afterAll(() => now.service.close());
   beforeEach(() => {
     now.u = user(now.service.url, now.service.key);

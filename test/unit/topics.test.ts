@@ -133,7 +133,7 @@ test("every help is short enough to be read at once, and --help-all has what it 
   const whole = (await short("search", "--help-all")).join("\n");
   for (const option of program.commands.find((each) => each.name() === "search")?.options ?? [])
     expect(whole).toContain(option.long);
-}, 20_000);
+});
 
 test("one way for one question: a person has few flags to know", async () => {
   const program = await buildProgram(testContext({}).context, [], "all");

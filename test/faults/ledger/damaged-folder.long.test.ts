@@ -25,7 +25,7 @@ describe("a data folder with a damaged file", () => {
     scene = await everything();
     data = scene.data;
     expect(await verify(data)).toMatchObject({ code: 0, sound: true, ledger: [], dataset: [] });
-  }, 120_000);
+  });
 
   test("lets no service start on something else in its place", async () => {
     const ledger = join(data, "ledger.db");
@@ -62,7 +62,7 @@ describe("a data folder with a damaged file", () => {
       await serveHurt(scene, path);
       writeFileSync(path, sound, { mode: 0o600 });
     }
-  }, 120_000);
+  });
 });
 
 test("a bit that flips in the index of a killed service's log is scratch: what comes up is all that was acknowledged", async () => {
