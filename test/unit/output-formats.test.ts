@@ -302,16 +302,20 @@ describe("pages", () => {
     }
   });
 
-  test("any JSON but null, which is no row, comes out of a page as it went in", () => {
+  test("any object of a page comes out as it went in; what is none, and not null, is kept as broken", () => {
     fc.assert(
       fc.property(
         fc.array(fc.jsonValue({ maxDepth: 4 }), { maxLength: 6 }),
         fc.nat(3),
         (rows, indent) => {
           const text = JSON.stringify(rows, undefined, indent);
-          const lines = raw(text).ndjson().toString().split("\n").slice(0, -1);
-          expect(lines).toEqual(
-            rows.filter((row) => row !== null).map((row) => JSON.stringify(row)),
+          const page = raw(text);
+          const lines = page.ndjson().toString().split("\n").slice(0, -1);
+          const isRecord = (row: unknown): boolean =>
+            typeof row === "object" && row !== null && !Array.isArray(row);
+          expect(lines).toEqual(rows.filter(isRecord).map((row) => JSON.stringify(row)));
+          expect(page.broken.map(({ bytes }) => JSON.parse(bytes.toString()))).toEqual(
+            JSON.parse(JSON.stringify(rows.filter((row) => row !== null && !isRecord(row)))),
           );
         },
       ),
