@@ -81,9 +81,11 @@ export function heldUp(thrown: CliError, { command: kind, name }: Job, file: Job
     const least = isOver ? formatCredits(credits(raise.maxCredits)) : undefined;
     const month =
       least === undefined ? "" : ` and a "budget" of at least ${least} a month in the file`;
-    const hint = say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it
-      stopped`;
-    return failure.with({ next: undefined, hint });
+    return failure.with({
+      next: undefined,
+      hint: say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it
+      stopped`,
+    });
   }
 
   if (!failure.resumable) return failure;

@@ -62,8 +62,11 @@ async function linesOf(context: Context, flag: string, file: string): Promise<re
   const values = [...new Set(lines.filter((line) => line !== ""))];
   if (values.length > 0) return values;
   // A filter without values would be no filter: the segment would grow.
-  const why = `${flag} @${inputName(file)}: the file holds no value`;
-  throw usageError(why, "write one value a line", "invalid_values_file");
+  throw usageError(
+    `${flag} @${inputName(file)}: the file holds no value`,
+    "write one value a line",
+    "invalid_values_file",
+  );
 }
 
 /** The lines of a text, whatever is in them; of a workbook or JSON its one column. */

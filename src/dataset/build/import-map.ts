@@ -134,9 +134,10 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
         );
       }
       if (field === "department" && to !== null && departmentOf(to) === undefined) {
-        const hint =
-          didYouMean(to, DEPARTMENTS, asText) ?? `departments: ${DEPARTMENTS.join(", ")}`;
-        throw new InputError(`${source}: "${to}" is none of the 20 departments`, hint);
+        throw new InputError(
+          `${source}: "${to}" is none of the 20 departments`,
+          didYouMean(to, DEPARTMENTS, asText) ?? `departments: ${DEPARTMENTS.join(", ")}`,
+        );
       }
     }
   }

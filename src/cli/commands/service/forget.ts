@@ -124,10 +124,14 @@ function complain({
     const what =
       "nobody sees the person any more, and these still hold bytes of it: " +
       "another process has them open";
-    const hint =
-      "the same command again, once a running service has " +
-      "gone over to the new dataset or has ended";
-    throw failed.locked(what, hint, "in_use").with({ details: inUse });
+    throw failed
+      .locked(
+        what,
+        "the same command again, once a running service has " +
+          "gone over to the new dataset or has ended",
+        "in_use",
+      )
+      .with({ details: inUse });
   }
   if (files.length === 0) return;
 
