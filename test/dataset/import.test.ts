@@ -42,6 +42,24 @@ test.skipIf(!existsSync("/dev/full"))("a full disk is one where DuckDB meets it,
   instance.closeSync();
 });
 
+test("a map is JSON as people write it: each slip is told by its place, before a row is read", async () => {
+  await write("people.csv", "id,Full Name\n1,Ada\n");
+  const given = { people: ["people.csv"], map: "map.json", dryRun: true };
+  for (const [map, message] of [
+    ['{\n  "name": "Full Name"\n  "id": "id"}', "map.json is not JSON: line 3, column 3: "],
+    ['{"name": "id", "name": "Full Name"}', "duplicate key in map.json: name"],
+    ["[".repeat(100_000), "map.json is nested more than 32 levels deep"],
+    ["", "map.json is not JSON: it is empty"],
+  ] as const) {
+    await write("map.json", map);
+    await expect(load(given), map.slice(0, 40)).rejects.toThrow(message);
+  }
+
+  const good = '{"name": "Full Name"} // theirs';
+  await write("map.json", Buffer.from(`\ufeff${good}`, "utf16le"));
+  expect((await load(given)).people).toMatchObject({ taken: 1 });
+});
+
 const count = (engine: Engine, filters: unknown): Promise<number> => {
   const check = checkFilters(filters);
   if (!check.ok) throw new Error(JSON.stringify(check.issues));

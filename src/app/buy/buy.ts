@@ -296,8 +296,11 @@ function requirePlace({ target, accounts }: Order): void {
 }
 
 async function refuse({ credits }: Quote): Promise<void> {
-  const message = `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`;
-  throw usageError(message, undefined, "consent_needed");
+  throw usageError(
+    `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`,
+    undefined,
+    "consent_needed",
+  );
 }
 
 /**

@@ -90,10 +90,11 @@ export function heldUp(thrown: CliError, { command: kind, name }: Job, file: Job
 
   if (!failure.resumable) return failure;
   const isTold = thrown.next !== undefined && tells(thrown.hint, thrown.next);
-  const hint = isTold
-    ? say`${next} goes on where it stopped, within its max_credits`
-    : failure.hint;
-  return failure.with({ next, hint, resumable: true });
+  return failure.with({
+    next,
+    hint: isTold ? say`${next} goes on where it stopped, within its max_credits` : failure.hint,
+    resumable: true,
+  });
 }
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */

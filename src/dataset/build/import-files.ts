@@ -55,8 +55,10 @@ async function inputFile(name: string, path: string): Promise<InputFile> {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "ENOENT" || code === "ENOTDIR")
       throw new InputError(`${name} does not exist`, "check the path");
-    const hint = code === "EACCES" ? "whoever runs this needs to be allowed to read it" : undefined;
-    throw new InputError(`${name} cannot be read: ${code || String(error)}`, hint);
+    throw new InputError(
+      `${name} cannot be read: ${code || String(error)}`,
+      code === "EACCES" ? "whoever runs this needs to be allowed to read it" : undefined,
+    );
   };
 
   const info = await stat(path).catch(refuse);

@@ -104,8 +104,12 @@ function inputError(error: unknown): unknown {
   }
   if (error.name !== "InputError") return error;
 
-  const hint = "hint" in error && typeof error.hint === "string" ? error.hint : undefined;
-  return usageError(error.message, hint, "bad_input", error);
+  return usageError(
+    error.message,
+    "hint" in error && typeof error.hint === "string" ? error.hint : undefined,
+    "bad_input",
+    error,
+  );
 }
 
 const DOING = {

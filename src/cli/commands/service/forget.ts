@@ -136,10 +136,14 @@ function complain({
   if (files.length === 0) return;
 
   const [has, them] = files.length === 1 ? ["has", "it"] : ["have", "them"];
-  const what =
-    `${counted(files.length, "file")} of the folder still ${has} the person, ` +
-    `and headcount did not write ${them}`;
-  throw failed.incomplete(what, "delete or edit them", "files_left").with({ details: files });
+  throw failed
+    .incomplete(
+      `${counted(files.length, "file")} of the folder still ${has} the person, ` +
+        `and headcount did not write ${them}`,
+      "delete or edit them",
+      "files_left",
+    )
+    .with({ details: files });
 }
 
 const linesOf = ({ exports, filters, records, replies, test }: InFolder): string[] => [
