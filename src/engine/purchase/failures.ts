@@ -240,9 +240,13 @@ export function companyNotFound(
   const message =
     `no company has the ${by === "company_network_url" ? "profile address" : by} ` +
     `"${echo(value)}"${spent > 0n ? cost : ""}`;
-  const hint = say`a domain looks like acme.com, a profile address like
-    network.example/company/acme; ${option("by", "name")} looks up by name`;
-  return failed.not_found(message, hint).with({ status: 404 });
+  return failed
+    .not_found(
+      message,
+      say`a domain looks like acme.com, a profile address like
+    network.example/company/acme; ${option("by", "name")} looks up by name`,
+    )
+    .with({ status: 404 });
 }
 
 export const nothingLookedUp = (detail: string): CliError =>

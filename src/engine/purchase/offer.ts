@@ -199,9 +199,12 @@ function notCounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTar
       sample === undefined
         ? "who is new is found by counts"
         : "of an unknown number nobody is drawn";
-    const hint = say`without that option the first rows are bought, as ${option("limit", "N")} or
-      ${option("max_credits", "N")} says`;
-    throw usageError(`the service does not count people, and ${why}`, hint, "uncounted");
+    throw usageError(
+      `the service does not count people, and ${why}`,
+      say`without that option the first rows are bought, as ${option("limit", "N")} or
+      ${option("max_credits", "N")} says`,
+      "uncounted",
+    );
   }
 
   const why = error.category === "usage" ? error.message : "the service does not count people";
