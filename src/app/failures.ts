@@ -223,12 +223,15 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
     : (["the request was not sent", "unreachable"] as const);
   const call = `${why}: ${error.message}`;
   if (!error.wasSent && isUntrusted(error.code)) {
-    const hint = "the key is not sent to a host that cannot prove who it is";
-    return usageError(`${call}${FREE}`, hint, "untrusted", error).with({ call });
+    return usageError(
+      `${call}${FREE}`,
+      "the key is not sent to a host that cannot prove who it is",
+      "untrusted",
+      error,
+    ).with({ call });
   }
 
-  const hint = wayThere(error, site);
-  return failed.network(`${call}${FREE}`, hint, code, error).with({ call });
+  return failed.network(`${call}${FREE}`, wayThere(error, site), code, error).with({ call });
 }
 
 function waitTooLong(error: WaitTooLongError): CliError {
@@ -246,14 +249,17 @@ function waitTooLong(error: WaitTooLongError): CliError {
         all longer than ${bound}`;
   const longer = waited + seconds + 5;
   const again = longer > 604_800 ? "" : say`, or with ${option("max_wait", longer)}`;
-  const hint = say`run it again after
-    ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`;
 
   // Which limit it is, in the service's words: there are others than that of the minute.
   const refusal = error.cause instanceof ServiceError ? error.cause : undefined;
   const details = refusal?.detail.map(theirs) ?? [];
   const free = refusal === undefined ? FREE : freeText(refusal);
-  const failure = failed.rate_limit(say`${asks}${free}`, hint, "rate_limited", error);
+  const failure = failed.rate_limit(
+    say`${asks}${free}`,
+    say`run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`,
+    "rate_limited",
+    error,
+  );
   return failure.with({ call: asks, status: 429, requestId: error.requestId, details });
 }
 

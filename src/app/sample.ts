@@ -196,8 +196,12 @@ function explained(error: unknown, dir: string): unknown {
   }
 
   if (name === "LedgerFormatError") {
-    const hint = `remove ${dir}: it holds the sample alone, which is made again`;
-    return failed.filesystem(message, hint, "ledger_format", error);
+    return failed.filesystem(
+      message,
+      `remove ${dir}: it holds the sample alone, which is made again`,
+      "ledger_format",
+      error,
+    );
   }
 
   // Of a ledger that cannot be opened the cause says why.

@@ -67,6 +67,8 @@ export async function lookUp(phrase: string): Promise<string> {
     ])
     .filter((name) => name.length > 3 && name.split(" ").length === phrase.split(" ").length);
   const near = didYouMean(phrase, known, (name) => `headcount help ${name}`);
-  const hint = near ?? "headcount --help lists the commands";
-  throw usageError(`no command, page or error code says "${echo(phrase)}"`, hint);
+  throw usageError(
+    `no command, page or error code says "${echo(phrase)}"`,
+    near ?? "headcount --help lists the commands",
+  );
 }

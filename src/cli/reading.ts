@@ -36,8 +36,11 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
     // A slip is seldom in the first letter: whoever types "budget" does not mean "forget".
     const near = suggestion.includes(` ${word.charAt(0)}`) ? `${suggestion} ` : "";
     const found = `${near}headcount help ${shellWord(word)} looks in the docs`;
-    const hint = meant === undefined ? found : `that is headcount ${meant}`;
-    return usageError(first, hint, "unknown_command");
+    return usageError(
+      first,
+      meant === undefined ? found : `that is headcount ${meant}`,
+      "unknown_command",
+    );
   }
 
   const isOption = code === "commander.unknownOption";

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { filterFor } from "../shared/contract/aliases.ts";
 import { flagOf } from "../shared/contract/command-line.ts";
+import { read } from "../shared/contract/naming/read.ts";
 import { didYouMean } from "../shared/contract/suggest.ts";
 import { echo } from "../shared/contract/text.ts";
 import { type CliError, shellWord, usageError } from "../shared/errors.ts";
@@ -80,7 +81,7 @@ function noCommand(word: string, group: Command): CliError {
 
 /** The word with the flags of the command that may have been meant; "" where there is none. */
 function flagsFor(word: string, flags: readonly string[]): string {
-  if (/[./]/.test(word)) {
+  if ("isFile" in read(word)) {
     const inputs = flags.filter((long) => INPUTS.test(long)).slice(0, 2);
     return inputs.map((long) => `${long} ${shellWord(word)}`).join(" or ");
   }

@@ -1,11 +1,14 @@
-import { availableParallelism, totalmem } from "node:os";
+import { availableParallelism, constants, totalmem } from "node:os";
 import { constrainedMemory } from "node:process";
+import { getSystemErrorName } from "node:util";
 import type {
   DuckDBConnection,
   DuckDBDataChunk,
   DuckDBInstance,
   DuckDBVector,
 } from "@duckdb/node-api";
+
+const { ENOMEM } = constants.errno;
 
 export type Resources = Readonly<ReturnType<typeof machineResources>>;
 
@@ -33,6 +36,9 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
     // Nothing is ever fetched over a network, nor loaded from outside the package.
     autoinstall_known_extensions: "false",
     autoload_known_extensions: "false",
+    errors_as_json: "true",
+    // A full disk says so itself; this bound would say that the memory is too small.
+    max_temp_directory_size: "1000TB",
     ...(spill === undefined ? {} : { temp_directory: spill }),
   });
 
@@ -42,6 +48,17 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
   connection.closeSync();
 
   return instance;
+}
+
+/** What DuckDB throws, in its words; of what the machine refused it, an error of the system. */
+export function told(error: unknown): unknown {
+  if (!(error instanceof Error && error.message.startsWith('{"exception_type"'))) return error;
+  const { errno = 0, exception_message, exception_type } = JSON.parse(error.message);
+  const number = exception_type === "Out of Memory" ? ENOMEM : Number(errno);
+  return Object.assign(
+    new Error(exception_message, { cause: error }),
+    number > 0 && { syscall: "duckdb", errno: -number, code: getSystemErrorName(-number) },
+  );
 }
 
 /**

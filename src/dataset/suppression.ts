@@ -35,9 +35,8 @@ export async function readHiddenPeople(folder: string): Promise<Suppression> {
 
 const readList = (folder: string) =>
   readSuppressionList(folder, (why) => {
-    const what = `the suppression list in ${folder} cannot be used: ${why}`;
     return new InputError(
-      what,
+      `the suppression list in ${folder} cannot be used: ${why}`,
       "restore the folder from a backup, or remove it whole and add the people again",
     );
   });

@@ -36,7 +36,12 @@ export async function readDocument(text: string, name: string, refusing: Refusin
     return { body: parse(text, { mode: "jsonc", allowTrailingCommas: true }).body, plainOf };
   } catch (error) {
     const { line = 1, column = 1 } = error as Error & Partial<TextPlace>;
-    const why = text.trim() === "" ? "it is empty" : brokenAt(text, { line, column });
+    const why =
+      error instanceof RangeError
+        ? "it is nested too deep"
+        : text.trim() === ""
+          ? "it is empty"
+          : brokenAt(text, { line, column });
     throw documentRefusal(name, [{ line, column, message: why }], refusing);
   }
 }

@@ -570,8 +570,12 @@ export function systemFailure(error: unknown): CliError | undefined {
   }
 
   if (full === undefined) {
-    const hint = "check that the path exists, and that it may be read and written";
-    return failed.filesystem(message, hint, undefined, error);
+    return failed.filesystem(
+      message,
+      "check that the path exists, and that it may be read and written",
+      undefined,
+      error,
+    );
   }
 
   const told = `${full}: ${errno === EDQUOT ? `EDQUOT, ${syscall}` : message}`;

@@ -74,6 +74,9 @@ const TELLING = 6;
 const OVERLAP = 4_096;
 
 /** Whether a text has a name that neither begins nor ends within a longer one. */
+/** A name, and as it is where signs part words: Al-Farsi, O'Neil, St. John. */
+const spelled = (name: string): string[] => [name, name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()];
+
 function hasWord(text: string, name: string): boolean {
   const isPart = (at: number): boolean => /^[\p{L}\p{N}_-]$/u.test(text.charAt(at));
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
@@ -242,7 +245,7 @@ export class PersonMatcher {
       [ids, id] as const,
       [this.#addresses, address] as const,
       [this.#emails, own] as const,
-      ...names.map((name) => [this.#called, name] as const),
+      ...names.flatMap(spelled).map((name) => [this.#called, name] as const),
     ].filter(([known, one]) => one !== undefined && !known.has(one));
     for (const [known, one] of news) known.add(one ?? "");
 
@@ -330,7 +333,7 @@ export class PersonMatcher {
 
   /** The same for what somebody named a file, a job or a segment: `jane-doe.csv`, `jane_doe`. */
   isNamedAs(name: string): boolean {
-    return this.isNamedIn(name) || this.isNamedIn(name.replace(/[-_.+]+/g, " "));
+    return spelled(name).some((each) => this.isNamedIn(each));
   }
 
   /** {@link isNamedIn} for a text that comes in pieces. */

@@ -108,25 +108,34 @@ describe("headcount forget", () => {
 
   test("what is called like the person is named: an output, a job, a segment, a line in it", async () => {
     const crowd = new Crowd(seeded(9));
-    const alone = crowd.born({ department: "Sales", name: "Zoe Quill" });
+    const alone = crowd.born({ department: "Sales", name: "Zoe Al-Quill" });
     const here = await startPeopleService({
       people: [alone, crowd.born({ department: "Sales", name: "Ann Other" })],
     });
     try {
       const me = user(here.url, here.key);
       const sales = ["--department", "Sales"];
-      await ok(me, ["search", ...sales, "--yes", "-o", "zoe-quill.ndjson"]);
+      await ok(me, ["search", ...sales, "--yes", "-o", "zoe-al-quill.ndjson"]);
       await ok(me, ["search", ...sales, "--yes", "--again", "-o", "sales.ndjson"]);
-      await ok(me, ["segment", "save", "zoe_quill", ...sales]);
+      await ok(me, ["segment", "save", "zoe_al_quill", ...sales]);
       await ok(me, ["segment", "save", "ann-other", ...sales]);
-      const { stderr } = await me.ends(5, ["forget", "zoe quill", "--yes"]);
+      await ok(me, [
+        "segment",
+        "save",
+        "watched",
+        ...asTyped`--first-name zoe --last-name Al-Quill`,
+      ]);
+      const { stderr } = await me.ends(5, ["forget", "zoe al-quill", "--yes"]);
       const named = [...stderr.matchAll(/^ {2}(\S+): by its name$/gm)].map(([, path = ""]) => path);
       expect(named.map((path) => relative(me.dir, path))).toEqual([
-        "zoe-quill.ndjson",
-        expect.stringMatching(/segments\/zoe_quill/),
+        "zoe-al-quill.ndjson",
+        expect.stringMatching(/segments\/zoe_al_quill/),
         expect.stringMatching(/^state\/runs\//),
       ]);
-      expect(rows(me.read("zoe-quill.ndjson")).map(({ name }) => name)).toEqual(["Ann Other"]);
+      // A filter a line: whom it asks for they say together.
+      expect(stderr).toMatch(/^ {2}\S+\/segments\/watched\.json:1$/m);
+      rmSync(me.file("config/segments/watched.json"));
+      expect(rows(me.read("zoe-al-quill.ndjson")).map(({ name }) => name)).toEqual(["Ann Other"]);
 
       // Renamed, as the hint says, and the run removed, nothing of it is left to be named.
       for (const path of named) rmSync(path, { recursive: true });

@@ -150,6 +150,7 @@ describe("values and files", () => {
   test.each([
     [["--country", "@none.txt"], "cannot read values from none.txt: there is no such file"],
     [["--country", "@empty.txt"], "the file holds no value"],
+    [["--country", "@"], "it is a directory"],
     [["--title-prefix", "@two.txt"], "--title-prefix takes one value, and has 2"],
     [["-f", "nothing/*.json"], 'no file matches -f "nothing/*.json"'],
   ])("%j is refused before any request", async (argv, message) => {

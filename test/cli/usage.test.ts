@@ -122,6 +122,9 @@ describe("a word with no place", () => {
     ],
     [["count", "Sales"], /hint: values have flags: --department Sales;/],
     [["count", "VP"], /hint: values have flags: --seniority-level vp;/],
+    // What names no file is not one: the flag would be an error when copied.
+    [["count", "acme.example"], /hint: headcount help count shows how it is called/],
+    [["count", "segment.json"], /hint: values have flags: --filters segment\.json;/],
     [["count", "blue sky"], /hint: headcount help count shows how it is called/],
     [["count", "cto"], /hint: values have flags: --title 'chief technology officer';/],
     [

@@ -1,12 +1,14 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { generateInto } from "../../src/dataset/build/generate.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
-import { startDuckDb } from "../../src/dataset/duckdb.ts";
+import { startDuckDb, told } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
+import { systemFailure } from "../../src/shared/errors.ts";
 import { SMALL, tempFolder } from "../support/dataset.ts";
 import { importing } from "../support/imports.ts";
 import { long } from "../support/long.ts";
@@ -16,17 +18,46 @@ const ALL = { exact: {}, prefix: {}, range: {} };
 const at = importing();
 const { write, load, reading, everybody, rejects } = at;
 
-// `service import` tells a machine that is too small by these words of DuckDB.
-long("too little memory is said by DuckDB, and nothing is published", async () => {
+// By which `service import` tells a machine that is too small.
+long("too little memory is an error of the system, and nothing is published", async () => {
   const people = Array.from(
     { length: 40_000 },
     (_, at) => `${at},person ${at},${"long ".repeat(40)}${at}`,
   );
   await write("people.csv", ["id,name,headline", ...people].join("\n"));
-  await expect(load({}, { threads: 1, memoryBytes: 16 * 2 ** 20 })).rejects.toThrow(
-    "Out of Memory Error",
-  );
+  const small = load({}, { threads: 1, memoryBytes: 16 * 2 ** 20 });
+  await expect(small).rejects.toMatchObject({ code: "ENOMEM" });
   await expect(openDataset(join(at.folder, "dataset"))).rejects.toThrow();
+});
+
+test.skipIf(!existsSync("/dev/full"))("a full disk is one where DuckDB meets it, too", async () => {
+  const instance = await startDuckDb(SMALL);
+  const connection = await instance.connect();
+  const thrown = await connection.run("COPY (SELECT 1) TO '/dev/full'").catch(told);
+  expect(systemFailure(thrown)).toMatchObject({ code: "disk_full" });
+
+  const wrong = await connection.run("SELECT nobody").catch(told);
+  expect(wrong).toMatchObject({ message: expect.stringMatching(/^Referenced column "nobody"/) });
+  expect(systemFailure(wrong)).toBeUndefined();
+  instance.closeSync();
+});
+
+test("a map is JSON as people write it: each slip is told by its place, before a row is read", async () => {
+  await write("people.csv", "id,Full Name\n1,Ada\n");
+  const given = { people: ["people.csv"], map: "map.json", dryRun: true };
+  for (const [map, message] of [
+    ['{\n  "name": "Full Name"\n  "id": "id"}', "map.json is not JSON: line 3, column 3: "],
+    ['{"name": "id", "name": "Full Name"}', "duplicate key in map.json: name"],
+    ["[".repeat(100_000), "map.json is nested more than 32 levels deep"],
+    ["", "map.json is not JSON: it is empty"],
+  ] as const) {
+    await write("map.json", map);
+    await expect(load(given), map.slice(0, 40)).rejects.toThrow(message);
+  }
+
+  const good = '{"name": "Full Name"} // theirs';
+  await write("map.json", Buffer.from(`\ufeff${good}`, "utf16le"));
+  expect((await load(given)).people).toMatchObject({ taken: 1 });
 });
 
 const count = (engine: Engine, filters: unknown): Promise<number> => {

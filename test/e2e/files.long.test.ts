@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { execPath } from "node:process";
+import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
 import { modeOf, runIds, type User, user } from "../support/export.ts";
@@ -62,27 +63,49 @@ describe.skipIf(!existsSync("/dev/full"))(
       },
     );
 
-    test.skipIf(spawnSync("unshare", ["-rm", "true"]).status !== 0)(
-      "Parquet on a full disk: exit 5, and what was paid is written elsewhere",
-      async () => {
-        const disk = u.file("disk");
-        mkdirSync(disk);
-        const mounted =
-          'mount -t tmpfs -o size=64k none "$0" && ' +
-          'head -c 61440 /dev/zero > "$0/x" && exec "$@"';
-        const argv = ["search", "--country", "x", "--yes", "-o", "disk/o.parquet"];
-        const child = spawn("unshare", ["-rm", "sh", "-c", mounted, disk, execPath, BIN, ...argv], {
-          cwd: u.dir,
-          env: { PATH: process.env.PATH ?? "", ...u.env },
-          stdio: "ignore",
-        });
-        const [code] = await once(child, "close");
-        expect(code).toBe(5);
+    /** Ends with its code, and what it left on the disk. */
+    async function onDisk(size: string, argv: readonly string[]) {
+      const disk = u.file("disk");
+      mkdirSync(disk);
+      const mounted = `mount -t tmpfs -o size=${size} none "$0" && { "$@"; code=$?; find . -path "./disk/*" -type f -size +0; exit $code; }`;
+      const child = spawn("unshare", ["-rm", "sh", "-c", mounted, disk, execPath, BIN, ...argv], {
+        cwd: u.dir,
+        env: { PATH: process.env.PATH ?? "", ...u.env },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const [[code], left, stderr] = await Promise.all([
+        once(child, "close"),
+        text(child.stdout),
+        text(child.stderr),
+      ]);
+      return { code, left, stderr };
+    }
 
-        await u.ran(["runs", "export", "last", "-o", "o.parquet"]);
-        expect(service.charged()).toBe(30);
-      },
-    );
+    describe.skipIf(spawnSync("unshare", ["-rm", "true"]).status !== 0)("on a full disk", () => {
+      // What DuckDB cannot write any more when it closes a file, it does not tell.
+      test.each([
+        ["Parquet", "disk/o.parquet", "4k"],
+        ["a table of DuckDB that has no room for its head", "duckdb:disk/o.duckdb#people", "4k"],
+        ["a table of DuckDB that has none for its rows", "duckdb:disk/o.duckdb#people", "64k"],
+      ])(
+        "%s: exit 5, nothing is left there, and what was paid goes elsewhere",
+        async (_, to, size) => {
+          const ended = await onDisk(size, ["search", "--country", "x", "--yes", "-o", to]);
+          expect(ended).toMatchObject({ code: 5, left: "" });
+
+          await u.ran(["runs", "export", "last", "-o", to]);
+          expect(service.charged()).toBe(30);
+        },
+      );
+
+      test("an import: exit 5, and the dataset is as it was", async () => {
+        writeFileSync(u.file("people.csv"), "id,name\n1,Ada\n");
+        const argv = ["service", "import", "--people", "people.csv", "--data", "disk/data"];
+        const { code, stderr } = await onDisk("16k", argv);
+        expect(stderr).toContain("the disk is full; the dataset is as it was before");
+        expect(code).toBe(5);
+      });
+    });
 
     test.each([
       ["a single look-up", ["enrich", "globex.example", "--yes", "--json"]],

@@ -4,12 +4,12 @@ import { parseMap, proposedMap } from "../../src/dataset/build/import-map.ts";
 test("a map is read field to column, for people and companies or for people alone", () => {
   const people = { title: "Job Title", name: "Full Name" };
   const map = { people, companies: { domain: "Web" } };
-  expect(parseMap(JSON.stringify(map), "m")).toEqual({ ...map, values: {} });
-  expect(parseMap(JSON.stringify({ title: "Job Title" }), "m").people).toEqual({
+  expect(parseMap(map, "m")).toEqual({ ...map, values: {} });
+  expect(parseMap({ title: "Job Title" }, "m").people).toEqual({
     title: "Job Title",
   });
   const swapped = { name: "title", title: "name" };
-  expect(parseMap(JSON.stringify(swapped), "m").people).toEqual(swapped);
+  expect(parseMap(swapped, "m").people).toEqual(swapped);
 });
 
 test("what is no field is refused, also where the map is the other way round", () => {
@@ -19,13 +19,13 @@ test("what is no field is refused, also where the map is the other way round", (
     { A: "title", B: "title" },
     { "Job Title": "title", name: "Full Name" },
   ]) {
-    expect(() => parseMap(JSON.stringify(other), "m")).toThrow("is no field of people");
+    expect(() => parseMap(other, "m")).toThrow("is no field of people");
   }
 });
 
 test("values and the style of numbers are read beside the columns, and checked", () => {
   const values = { department: { Eng: "Engineering and Technical", None: null } };
-  expect(parseMap(JSON.stringify({ title: "Job", values, numbers: "de" }), "m")).toEqual({
+  expect(parseMap({ title: "Job", values, numbers: "de" }, "m")).toEqual({
     ...{ people: { title: "Job" }, companies: {}, values, numbers: "de" },
   });
   for (const [map, message] of [
@@ -41,7 +41,7 @@ test("values and the style of numbers are read beside the columns, and checked",
     ],
     [{ people: {}, values: [] }, 'm: "values" must be an object of field: {value: value}'],
   ] as const) {
-    expect(() => parseMap(JSON.stringify(map), "m")).toThrow(message);
+    expect(() => parseMap(map, "m")).toThrow(message);
   }
 });
 

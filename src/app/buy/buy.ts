@@ -256,8 +256,11 @@ async function purchase<T>(
 function requireOfVendor({ idRows, names, vendor }: Dialect, target: Target): void {
   if (vendor === undefined) return;
   const refuse = (what: Sentence): never => {
-    const hint = "docs/how-to/vendors.md says what works";
-    throw usageError(say`${vendor} cannot be ${what} yet`, hint, "not_of_vendor");
+    throw usageError(
+      say`${vendor} cannot be ${what} yet`,
+      "docs/how-to/vendors.md says what works",
+      "not_of_vendor",
+    );
   };
 
   if (target.kind !== "search") {
@@ -293,8 +296,11 @@ function requirePlace({ target, accounts }: Order): void {
 }
 
 async function refuse({ credits }: Quote): Promise<void> {
-  const message = `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`;
-  throw usageError(message, undefined, "consent_needed");
+  throw usageError(
+    `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`,
+    undefined,
+    "consent_needed",
+  );
 }
 
 /**

@@ -387,8 +387,14 @@ async function tryNames(
 
     const many = counted(words, "word");
     if (unknown.length > 0) {
-      const what = `${unknown.length} of ${many} find nobody: ${unknown.join(", ")}`;
-      add(service("Words", "warn", what, "the vendor may spell them otherwise than the file"));
+      add(
+        service(
+          "Words",
+          "warn",
+          `${unknown.length} of ${many} find nobody: ${unknown.join(", ")}`,
+          "the vendor may spell them otherwise than the file",
+        ),
+      );
     } else if (words > 0) add(service("Words", "ok", `${many} find somebody, each by itself`));
   } catch (error) {
     add(failedCheck(service, "Filters", error));
@@ -400,14 +406,11 @@ function clockCheck({ skewMs }: ProbeReport): Check {
   const seconds = Math.round(skewMs / 1000);
   if (Math.abs(seconds) <= 5) return service("Clock", "ok", "within 5 s of the service's");
 
-  const message =
-    `this machine's clock is ${duration(Math.abs(skewMs))} ` +
-    `${seconds > 0 ? "behind" : "ahead of"} the service's`;
-
   return service(
     "Clock",
     "warn",
-    message,
+    `this machine's clock is ${duration(Math.abs(skewMs))} ` +
+      `${seconds > 0 ? "behind" : "ahead of"} the service's`,
     "set it by NTP; waits for rate limits are reckoned with it",
   );
 }

@@ -334,8 +334,11 @@ export async function jobsNamed(
   const own = jobs.map(({ name }) => name);
   const unknown = names.find((name) => !own.includes(name));
   if (unknown !== undefined) {
-    const hint = didYouMean(unknown, own) ?? `its jobs: ${own.join(", ")}`;
-    throw usageError(`${path} has no job "${echo(unknown)}"`, hint, "no_such_job");
+    throw usageError(
+      `${path} has no job "${echo(unknown)}"`,
+      didYouMean(unknown, own) ?? `its jobs: ${own.join(", ")}`,
+      "no_such_job",
+    );
   }
   return jobs.filter(({ name }) => names.length === 0 || names.includes(name));
 }

@@ -81,17 +81,20 @@ export function heldUp(thrown: CliError, { command: kind, name }: Job, file: Job
     const least = isOver ? formatCredits(credits(raise.maxCredits)) : undefined;
     const month =
       least === undefined ? "" : ` and a "budget" of at least ${least} a month in the file`;
-    const hint = say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it
-      stopped`;
-    return failure.with({ next: undefined, hint });
+    return failure.with({
+      next: undefined,
+      hint: say`with ${keys.join(" and ")} in the job${month}, ${next} goes on where it
+      stopped`,
+    });
   }
 
   if (!failure.resumable) return failure;
   const isTold = thrown.next !== undefined && tells(thrown.hint, thrown.next);
-  const hint = isTold
-    ? say`${next} goes on where it stopped, within its max_credits`
-    : failure.hint;
-  return failure.with({ next, hint, resumable: true });
+  return failure.with({
+    next,
+    hint: isTold ? say`${next} goes on where it stopped, within its max_credits` : failure.hint,
+    resumable: true,
+  });
 }
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */

@@ -5,6 +5,7 @@ import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import { echo, isObject, jsonIn } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readBytes, readInput } from "../../shared/input.ts";
+import { readWrittenJson } from "../../shared/written-json.ts";
 
 /** In order of their names. @throws CliError exit 2 for a pattern without a match */
 export async function filterFiles(
@@ -42,7 +43,7 @@ export async function listedValues(
 ): Promise<readonly string[]> {
   const values: string[] = [];
   for (const value of words) {
-    const isFile = /^@[^@]/s.test(value);
+    const isFile = /^@(?!@)/.test(value);
     values.push(
       ...(isFile ? await linesOf(context, flag, value.slice(1)) : [value.replace(/^@@/, "@")]),
     );
@@ -62,8 +63,11 @@ async function linesOf(context: Context, flag: string, file: string): Promise<re
   const values = [...new Set(lines.filter((line) => line !== ""))];
   if (values.length > 0) return values;
   // A filter without values would be no filter: the segment would grow.
-  const why = `${flag} @${inputName(file)}: the file holds no value`;
-  throw usageError(why, "write one value a line", "invalid_values_file");
+  throw usageError(
+    `${flag} @${inputName(file)}: the file holds no value`,
+    "write one value a line",
+    "invalid_values_file",
+  );
 }
 
 /** The lines of a text, whatever is in them; of a workbook or JSON its one column. */
@@ -71,43 +75,6 @@ async function listIn(context: Context, file: string): Promise<readonly string[]
   const { textsOfList } = await import("../../shared/tables/table.ts");
   const bytes = await readBytes(context, file, "values", MAX_BODY_BYTES);
   return textsOfList(inputName(file), bytes);
-}
-
-/** As `line 2, column 5: ...`; undefined where it is JSON. */
-async function syntaxError(text: string): Promise<string | undefined> {
-  const { parse } = await import("lossless-json");
-  try {
-    parse(text, undefined, { onDuplicateKey: ({ newValue }) => newValue });
-    return undefined;
-  } catch (error) {
-    // Nested too deep for its reader, which is told of as that.
-    if (!(error instanceof SyntaxError)) return undefined;
-    const [message = "", at] = error.message.split(" at position ");
-    const before = text.slice(0, Number(at ?? 0)).split("\n");
-    return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}: ${echo(message)}`;
-  }
-}
-
-/** With spaces where comments and trailing commas stand. */
-async function withoutTrailing(text: string): Promise<string> {
-  const { tokenize } = await import("@humanwhocodes/momoa");
-  const blank = (part: string): string => part.replace(/[^\r\n]/g, " ");
-  let plain = text;
-  let comma: readonly [number, number] | undefined;
-  for (const { type, range } of tokenize(text, { mode: "jsonc", ranges: true })) {
-    const [from, to] = range ?? [0, 0];
-    const isComment = type === "LineComment" || type === "BlockComment";
-    const span = isComment
-      ? ([from, to] as const)
-      : type === "RBrace" || type === "RBracket"
-        ? comma
-        : undefined;
-    if (span !== undefined)
-      plain = plain.slice(0, span[0]) + blank(plain.slice(...span)) + plain.slice(span[1]);
-    if (!isComment) comma = type === "Comma" ? [from, to] : undefined;
-  }
-
-  return plain;
 }
 
 /** Keys and values that nobody has checked. @param file `-` for stdin @throws CliError exit 2 */
@@ -120,22 +87,15 @@ export async function readFilterFile(
     usageError(message, hint, "invalid_filters_file");
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
 
-  // What the service would refuse, such as a key that
-  // is there twice, is no segment to count and buy.
-  const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
-  const first = parseStrictJson(Buffer.from(text), name);
-  const plain = first.ok ? undefined : await withoutTrailing(text).catch(() => undefined);
-  const strict = plain === undefined ? first : parseStrictJson(Buffer.from(plain), name);
-
-  if (!strict.ok) {
-    const why = text.trim() === "" ? "it is empty" : await syntaxError(plain ?? text);
+  const read = await readWrittenJson(text, name);
+  if (!read.ok) {
     throw refuse(
-      why === undefined ? strict.message : `${name} is not JSON: ${why}`,
+      read.message,
       'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
     );
   }
 
-  const parsed = strict.value;
+  const parsed = read.value;
   if (!isObject(parsed)) throw refuse(`${name} must hold one JSON object of filters`);
   if (!Object.hasOwn(parsed, "filters")) return parsed;
 

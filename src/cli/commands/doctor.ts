@@ -71,11 +71,10 @@ async function run({ options, printer, context }: Desk<DoctorFlags>) {
   if (first === undefined) return;
 
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
-  const message = `${first.name}: ${first.message}${more}`;
   throw new CliError({
     code: "doctor_failed",
     category: CATEGORIES[first.area],
-    message,
+    message: `${first.name}: ${first.message}${more}`,
     hint: first.fix,
   });
 }

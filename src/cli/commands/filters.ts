@@ -71,10 +71,9 @@ function parseKey(text: string): FilterKeySpec {
   const name = keyName(text);
   const spec = filterSpec(name);
   if (spec !== undefined) return spec;
-  const hint = didYouMean(name, FILTER_KEYS) ?? "headcount filters lists the keys";
   throw usageError(
     `unknown filter: "${echo(text)}"; valid filters: ${FILTER_KEYS.join(", ")}`,
-    hint,
+    didYouMean(name, FILTER_KEYS) ?? "headcount filters lists the keys",
     "unknown_filter",
   );
 }

@@ -51,8 +51,10 @@ Where several runs are unfinished, name one: headcount runs lists them.`)
             arguments: [purchase.run ?? ""],
             options: [option("base_url", address)],
           });
-          const hint = say`${next} goes on at the address that it was bought from`;
-          throw error.with({ hint, next });
+          throw error.with({
+            hint: say`${next} goes on at the address that it was bought from`,
+            next,
+          });
         });
       },
     );

@@ -52,10 +52,12 @@ async function printSchema({ printer }: Desk<GlobalOptions>, words: readonly str
   const schema = path && schemaOf(path);
   if (!schema) {
     const names = [...DESCRIBED.keys(), "errors", ...Object.keys(FILES)];
-    const hint =
+    throw usageError(
+      `"${echo(phrase)}" is no command that prints JSON`,
       didYouMean(phrase, names, (name) => `headcount schema ${name}`) ??
-      "headcount schema lists those that do";
-    throw usageError(`"${echo(phrase)}" is no command that prints JSON`, hint, "unknown_command");
+        "headcount schema lists those that do",
+      "unknown_command",
+    );
   }
 
   printer.document<"schema">(schema);

@@ -103,8 +103,10 @@ export function openWaiting(stream: Terminal, now: () => number) {
     const [first] = asked;
     if (first === undefined || (open.get(stream) ?? 0) > 0) return undefined;
     const many = answered === 0 ? "" : `call ${grouped(answered + 1)}, `;
-    const said = `waiting for ${harmless(first.what)}: ${many}${duration(now() - since)}`;
-    return cut(said, widthOfStream(stream) - 3);
+    return cut(
+      `waiting for ${harmless(first.what)}: ${many}${duration(now() - since)}`,
+      widthOfStream(stream) - 3,
+    );
   };
 
   return {

@@ -13,6 +13,7 @@ import {
   type Resources,
   scalar,
   startDuckDb,
+  told,
   toNumber,
 } from "../duckdb.ts";
 import { type ColumnValues, ColumnWriter, codesFor } from "../embedded/column-writer.ts";
@@ -177,7 +178,7 @@ export async function inDuckDb<Result>(
     return await work({ connection, beside, scratch, resources, stop });
   } catch (error) {
     signal?.throwIfAborted();
-    throw error;
+    throw told(error);
   } finally {
     signal?.removeEventListener("abort", onAbort);
     interrupts.stop();

@@ -5,7 +5,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { withoutSecrets } from "../../shared/contract/text.ts";
 import { type FileFormat, InputError, type InputFile } from "../../shared/tables/input-file.ts";
 import { fileKind, TELLING_BYTES } from "../../shared/tables/kinds.ts";
-import { identifier, literal } from "../duckdb.ts";
+import { identifier, literal, told } from "../duckdb.ts";
 
 const FORMATS: Readonly<Record<InputFile["kind"], FileFormat>> = {
   parquet: "parquet",
@@ -55,8 +55,10 @@ async function inputFile(name: string, path: string): Promise<InputFile> {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "ENOENT" || code === "ENOTDIR")
       throw new InputError(`${name} does not exist`, "check the path");
-    const hint = code === "EACCES" ? "whoever runs this needs to be allowed to read it" : undefined;
-    throw new InputError(`${name} cannot be read: ${code || String(error)}`, hint);
+    throw new InputError(
+      `${name} cannot be read: ${code || String(error)}`,
+      code === "EACCES" ? "whoever runs this needs to be allowed to read it" : undefined,
+    );
   };
 
   const info = await stat(path).catch(refuse);
@@ -156,13 +158,15 @@ async function wideDecimals(
 
 export const isMisread = (type: string): boolean => Number(/^DECIMAL\((\d+),/.exec(type)?.[1]) > 38;
 
-export const unreadableInput = (file: InputFile, error: unknown): InputError =>
-  error instanceof InputError
-    ? error
-    : new InputError(
-        `${file.name} cannot be read as ${file.format}: ${firstLine(error)}`,
-        "the dataset is unchanged",
-      );
+/** Where the machine is too small, or the system refuses, the file is not at fault. */
+export function unreadableInput(file: InputFile, thrown: unknown): unknown {
+  const error = told(thrown);
+  if (error instanceof InputError || (error instanceof Error && "syscall" in error)) return error;
+  return new InputError(
+    `${file.name} cannot be read as ${file.format}: ${firstLine(error)}`,
+    "the dataset is unchanged",
+  );
+}
 
 export const isNestedType = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
 

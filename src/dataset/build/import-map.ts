@@ -68,18 +68,7 @@ export const lenientFields = (kind: ImportKind): readonly string[] => [
 export const usableOf = (field: string): string => `usable_${field}`;
 
 /** Also for people alone. @throws InputError */
-export function parseMap(text: string, source: string): ImportMap {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.replace(/^\ufeff/, ""));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new InputError(
-      `${source} is not JSON: ${reason}`,
-      'a map looks like {"people": {"title": "Job Title"}}',
-    );
-  }
-
+export function parseMap(value: unknown, source: string): ImportMap {
   if (!isObject(value))
     throw new InputError(
       `${source} must hold a JSON object`,
@@ -134,9 +123,10 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
         );
       }
       if (field === "department" && to !== null && departmentOf(to) === undefined) {
-        const hint =
-          didYouMean(to, DEPARTMENTS, asText) ?? `departments: ${DEPARTMENTS.join(", ")}`;
-        throw new InputError(`${source}: "${to}" is none of the 20 departments`, hint);
+        throw new InputError(
+          `${source}: "${to}" is none of the 20 departments`,
+          didYouMean(to, DEPARTMENTS, asText) ?? `departments: ${DEPARTMENTS.join(", ")}`,
+        );
       }
     }
   }
@@ -150,8 +140,10 @@ function unknownField(
   kind: string,
   fields: readonly string[],
 ): InputError {
-  const hint = didYouMean(field, fields, asText) ?? `fields: ${[...new Set(fields)].join(", ")}`;
-  return new InputError(`${source}: "${field}" is no field of ${kind}`, hint);
+  return new InputError(
+    `${source}: "${field}" is no field of ${kind}`,
+    didYouMean(field, fields, asText) ?? `fields: ${[...new Set(fields)].join(", ")}`,
+  );
 }
 
 function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnMap {
@@ -223,8 +215,10 @@ export function findColumns(
     } else {
       const path = nested && names.includes(wanted.split(".", 1)[0] ?? "");
       if (!names.includes(wanted) && !path) {
-        const hint = didYouMean(wanted, names, asText) ?? `its columns: ${shortList(names)}`;
-        throw new InputError(`${file} has no column "${wanted}" (mapped to ${field})`, hint);
+        throw new InputError(
+          `${file} has no column "${wanted}" (mapped to ${field})`,
+          didYouMean(wanted, names, asText) ?? `its columns: ${shortList(names)}`,
+        );
       }
       columns.set(field, wanted);
     }

@@ -3,6 +3,8 @@ import { basename, resolve } from "node:path";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import { InputError } from "../../shared/tables/input-file.ts";
 import type { TextOptions } from "../../shared/tables/rows.ts";
+import { decoded, plainOf } from "../../shared/tables/table.ts";
+import { readWrittenJson } from "../../shared/written-json.ts";
 import { newVersion } from "../layout.ts";
 import { type BuildSource, buildDataset } from "./build.ts";
 import { findFiles, firstLine, stagedFileBytes } from "./import-files.ts";
@@ -95,17 +97,21 @@ export const importedFiles = ({ companies, people }: ImportInput): string[] => [
 ];
 
 async function readMap(name: string, cwd: string): Promise<ImportMap> {
-  let text: string;
-  try {
-    text = await readFile(resolve(cwd, name), "utf8");
-  } catch (error) {
+  const bytes = await readFile(resolve(cwd, name)).catch((error) => {
     throw new InputError(
       `the map ${name} cannot be read: ${firstLine(error)}`,
       'a map is a JSON file: {"people": {"title": "Job Title"}}',
     );
-  }
-  return parseMap(text, name);
+  });
+
+  const { text } = decoded(name, plainOf(name, bytes).bytes);
+  const read = await readWrittenJson(text, name, MOST_MAPPED);
+  if (read.ok) return parseMap(read.value, name);
+  throw new InputError(read.message, 'a map looks like {"people": {"title": "Job Title"}}');
 }
+
+/** Values of a field may be many. */
+const MOST_MAPPED = 1e6;
 
 type Stage = Pick<Staging, "connection" | "scratch" | "map" | "options"> & {
   readonly input: ImportInput;

@@ -89,9 +89,14 @@ export function requireRead([unread]: readonly {
   const message =
     `run ${run} cannot be read, and its people would be bought again: ` +
     `${why}; nothing was spent`;
-  const hint = say`${next}, headcount owned import rest.ndjson where it has any, and headcount runs
-    remove ${run} --force --yes`;
-  throw failed.incomplete(message, hint, "unread_run").with({ next });
+  throw failed
+    .incomplete(
+      message,
+      say`${next}, headcount owned import rest.ndjson where it has any, and headcount runs
+    remove ${run} --force --yes`,
+      "unread_run",
+    )
+    .with({ next });
 }
 
 export async function rebuildLibrary(

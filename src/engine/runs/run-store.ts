@@ -268,8 +268,11 @@ export class RunStore {
   async #noSuchRun(text: string): Promise<CliError> {
     const near = didYouMean(text, await this.ids());
     const lists = say`${command("runs")} lists them`;
-    const hint = near === undefined ? lists : say`${near} ${lists}`;
-    return usageError(`there is no run "${echo(text)}"`, hint, "no_such_run");
+    return usageError(
+      `there is no run "${echo(text)}"`,
+      near === undefined ? lists : say`${near} ${lists}`,
+      "no_such_run",
+    );
   }
 
   async find(text: string): Promise<RunSummary> {

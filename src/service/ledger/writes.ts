@@ -17,8 +17,21 @@ import { type Entry, type GroupOptions, type Links, placeKey, type Writes } from
 import { writeOwned } from "./marks.ts";
 
 const ENTRY_TYPES: readonly SqlType[] = [
-  ...(["text", "text", "text", "bigint", "bigint", "id", "id"] as const),
-  ...(["text", "text", "text", "bigint", "text", "bigint", "bigint", "text"] as const),
+  "text",
+  "text",
+  "text",
+  "bigint",
+  "bigint",
+  "id",
+  "id",
+  "text",
+  "text",
+  "text",
+  "bigint",
+  "text",
+  "bigint",
+  "bigint",
+  "text",
 ];
 
 /** Writes what was decided, chained to what is there: a statement for each table. */

@@ -20,7 +20,11 @@ const wrong = (message: string): StrictJson => ({ ok: false, message });
  * the body; nesting and the number of keys are bounded.
  * @param what as messages call it
  */
-export function parseStrictJson(bytes: Uint8Array, what = "the body"): StrictJson {
+export function parseStrictJson(
+  bytes: Uint8Array,
+  what = "the body",
+  mostKeys = MAX_KEYS,
+): StrictJson {
   if (bytes.length === 0) return wrong(`${what} is empty; send a JSON object`);
   if (!isUtf8(bytes)) return wrong(`${what} is not valid UTF-8`);
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
@@ -28,7 +32,7 @@ export function parseStrictJson(bytes: Uint8Array, what = "the body"): StrictJso
   }
 
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-  const problem = scan(text, what);
+  const problem = scan(text, what, mostKeys);
   if (problem !== undefined) return wrong(problem);
 
   try {
@@ -52,7 +56,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|-?\d[\d.eE+-]*|[[\]{},]/gs;
  * One pass over the tokens for what JSON.parse lets
  * through. On text that is no JSON it only has to end.
  */
-function scan(text: string, what: string): string | undefined {
+function scan(text: string, what: string, mostKeys: number): string | undefined {
   const open: (Set<string> | null)[] = [];
   const path: (string | number)[] = [];
   let keys: Set<string> | null = null;
@@ -70,7 +74,7 @@ function scan(text: string, what: string): string | undefined {
         return `duplicate key in ${what}: ${echo(content)}; send each key once`;
 
       keys.add(content);
-      if (++count > MAX_KEYS) return `${what} holds more than ${MAX_KEYS} keys`;
+      if (++count > mostKeys) return `${what} holds more than ${mostKeys} keys`;
 
       path[path.length - 1] = content;
       expectKey = false;

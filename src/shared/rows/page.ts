@@ -75,7 +75,8 @@ export class Page {
    */
   release(): void {
     const { buffer, length } = this.#bytes;
-    if (length !== buffer.byteLength) return;
+    // What is gone already Node 22 refuses to let go of again.
+    if (length === 0 || length !== buffer.byteLength) return;
     nobody ??= closedPort();
     nobody.postMessage(undefined, [buffer as ArrayBuffer]);
   }

@@ -250,26 +250,26 @@ function leftOver(
   const mentions =
     `${counted(mentioned.length, "file of yours names", "files of yours name")} ` +
     "the person: a log, jobs, a segment, or by a name that you gave";
-  const moved =
-    `${counted(away.length, "place")} that may have the person: moved or removed since, ` +
-    "and not looked at";
   const message = [
-    ...(rest.length === 0 ? [] : [outputs]),
-    ...(lines.length === 0 ? [] : [mentions]),
-    ...(away.length === 0 ? [] : [moved]),
-  ].join("; ");
+    rest.length > 0 && outputs,
+    lines.length > 0 && mentions,
+    away.length > 0 &&
+      `${counted(away.length, "place")} that may have the person: moved or removed since, ` +
+        "and not looked at",
+  ].filter(Boolean);
 
   const again =
     "write files again without the person (runs export, owned export, refresh), delete or edit " +
     "them; headcount runs remove RUN --force --yes removes a run";
-  const find =
-    "find and delete what was moved, or put it back: the same command then takes the person out";
   const byHand = rest.length === 0 ? "delete, edit or rename these by hand" : again;
-  const isHere = rest.length + lines.length > 0;
-  const hint = [isHere && byHand, away.length > 0 && find].filter(Boolean).join("; ");
+  const hint = [
+    rest.length + lines.length > 0 && byHand,
+    away.length > 0 &&
+      "find and delete what was moved, or put it back: the same command then takes the person out",
+  ].filter(Boolean);
 
   return failed
-    .incomplete(message, hint, "files_left")
+    .incomplete(message.join("; "), hint.join("; "), "files_left")
     .with({ details: [...rest, ...lines, ...away] });
 }
 

@@ -1,7 +1,6 @@
-import { createReadStream, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { Disk } from "../../../engine/runs/disk.ts";
 import { withLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/run-store.ts";
@@ -100,16 +99,10 @@ export async function mentionsOf(
   );
   const mentions: MentionFound[] = [...new Set(named)].map((path) => ({ path, lines: [] }));
   for (const { path } of await usersFiles(context)) {
-    const lines: number[] = [];
-    let at = 0;
-    for await (const line of createInterface({
-      input: createReadStream(path),
-      crlfDelay: Number.POSITIVE_INFINITY,
-    })) {
-      at++;
-      if (person.isNamedAs(line)) lines.push(at);
-    }
-
+    const text = await readFile(path, "utf8");
+    const lines = text.split("\n").flatMap((line, at) => (person.isNamedAs(line) ? at + 1 : []));
+    // A filter stands on each line: the first name and the last one together are whom it asks for.
+    if (lines.length === 0 && person.isNamedByFilters(text)) lines.push(1);
     if (lines.length > 0) mentions.push({ path, lines });
   }
 

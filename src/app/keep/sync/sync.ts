@@ -179,8 +179,11 @@ async function giveLists({ folder, context }: Syncing): Promise<void> {
     }
 
     const entries = all.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-    const text = JSON.stringify({ key: ring.key.toString("base64"), entries });
-    const name = await folder.put("lists", of, Buffer.from(text));
+    const name = await folder.put(
+      "lists",
+      of,
+      Buffer.from(JSON.stringify({ key: ring.key.toString("base64"), entries })),
+    );
     for (const old of before) if (old !== name) await folder.drop("lists", old);
   }
 }

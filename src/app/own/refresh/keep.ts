@@ -175,12 +175,11 @@ function unwritten(
     `${counted(rows, "profile")} bought for ${creditsText(spent)} ` +
       `${rows === 1 ? "is" : "are"} kept`,
   ];
-  const next = listCommand(list.filters, output);
 
   return failure.with({
     category: "incomplete",
     details: [...failure.details, ...details],
-    next,
+    next: listCommand(list.filters, output),
   });
 }
 

@@ -250,9 +250,13 @@ function sameSegment(filters: unknown, what: string, { order: { segment } }: Wor
   const own = checkedFilters(filters, `${what}: `);
   if (segment === undefined || canonicalJson(segment.canonical) === canonicalJson(own.canonical))
     return own;
-  const hint = say`leave the filters out, or name only the filters and another file with
-    ${option("output")}`;
-  throw otherSegment(what, own, segment, hint);
+  throw otherSegment(
+    what,
+    own,
+    segment,
+    say`leave the filters out, or name only the filters and another file with
+    ${option("output")}`,
+  );
 }
 
 /** Nobody wrote it here: the filters beside it say what it is of. */

@@ -87,8 +87,11 @@ async function nearBudget(
   for (const till of await spentByJobs(context)) {
     const { spent } = await budgetUse(monthlyBudget(budget, till, context.now()), context);
     if (!isNear(spent, budget, warnAt)) continue;
-    const message = `${nearText(nearing("budget", spent, budget))} at ${till.serviceId}`;
-    findings.push({ job: null, finding: "near", message });
+    findings.push({
+      job: null,
+      finding: "near",
+      message: `${nearText(nearing("budget", spent, budget))} at ${till.serviceId}`,
+    });
   }
   return findings;
 }

@@ -160,11 +160,14 @@ async function verify({ options, printer, context }: Desk<VerifyOptions>) {
 
   if (breaches.length === 0) return;
 
-  const hint =
-    "stop the service, keep the folder as it is, and make a new one of the last " +
-    "sound backup: headcount service restore BACKUP --data DIR";
-  const message = `${counted(breaches.length, "breach", "breaches")} found in ${dir}`;
-  throw failed.internal(message, hint, "breach").with({ details: breaches.slice(0, 20) });
+  throw failed
+    .internal(
+      `${counted(breaches.length, "breach", "breaches")} found in ${dir}`,
+      "stop the service, keep the folder as it is, and make a new one of the last " +
+        "sound backup: headcount service restore BACKUP --data DIR",
+      "breach",
+    )
+    .with({ details: breaches.slice(0, 20) });
 }
 
 function printFindings(

@@ -1,6 +1,6 @@
 import type { BuildOptions, BuildProgress } from "../../../dataset/build/options.ts";
 import { present, whenGiven } from "../../../shared/contract/text.ts";
-import { failed, usageError } from "../../../shared/errors.ts";
+import { failed, systemFailure, usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Desk } from "../../terminal/printer.ts";
 import type { ProgressLine } from "../../terminal/progress.ts";
@@ -83,40 +83,33 @@ const INTERRUPTED = "interrupted; the dataset is as it was before";
  */
 function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  if (/no space left|disk is full/i.test(error.message)) {
-    const hint =
-      "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done";
+  if (systemFailure(error)?.code === "disk_full") {
     return failed.incomplete(
       "the disk is full; the dataset is as it was before",
-      `${hint}; choose another --data`,
+      "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done; " +
+        "choose another --data",
       "disk_full",
       error,
     );
   }
 
-  if (/Out of Memory Error/.test(error.message)) {
-    const hint =
-      "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that";
+  if ("code" in error && error.code === "ENOMEM") {
     return failed.filesystem(
       "the memory is too small; the dataset is as it was before",
-      `${hint} for each person`,
+      "a build takes a third of the memory of the machine or container, and wants 0.25 KB of " +
+        "that for each person",
       "out_of_memory",
-      error,
-    );
-  }
-
-  if (error.name === "TooManyRefusedError") {
-    return failed.incomplete(
-      error.message,
-      "mend the rows, or raise --max-refused",
-      "too_many_refused",
       error,
     );
   }
   if (error.name !== "InputError") return error;
 
-  const hint = "hint" in error && typeof error.hint === "string" ? error.hint : undefined;
-  return usageError(error.message, hint, "bad_input", error);
+  return usageError(
+    error.message,
+    "hint" in error && typeof error.hint === "string" ? error.hint : undefined,
+    "bad_input",
+    error,
+  );
 }
 
 const DOING = {

@@ -188,23 +188,28 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
   const make = `headcount service keys create --name NAME${place}`;
   const keyed = store === undefined ? `; so does ${make} where people were imported` : "";
   const kinds: Readonly<Record<string, Kind>> = {
+    folder: ["data_folder", "filesystem", `choose another --data than ${dir}`],
     StoreUnavailableError: ["store_unavailable", "service"],
     LedgerDamagedError: [
-      ...(["ledger_damaged", "internal"] as const),
+      "ledger_damaged",
+      "internal",
       "headcount service restore BACKUP --data NEW makes a data folder of the newest backup",
     ],
     StoreRefusedError: [
-      ...(["store_refused", "usage"] as const),
+      "store_refused",
+      "usage",
       "--store names the user, the host and a database that is there; " +
         "PGPASSWORD, or a line of ~/.pgpass, has the password",
     ],
     DatasetRefusedError: [
-      ...(["dataset_refused", "usage"] as const),
+      "dataset_refused",
+      "usage",
       "the address names the user and a database that is there; " +
         "HEADCOUNT_CLICKHOUSE_PASSWORD has the password",
     ],
     DatasetUnavailableError: [
-      ...(["dataset_unavailable", "service"] as const),
+      "dataset_unavailable",
+      "service",
       "check that every server of the address runs and lets you in, then try again",
     ],
     DatasetDamagedError: ["dataset_damaged", "filesystem", `${importing} replaces it`],
@@ -213,17 +218,20 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
     UnknownAccountError: ["unknown_account", "not_found"],
     LedgerFormatError: ["ledger_format", "filesystem"],
     NoLedgerError: [
-      ...(["no_accounts", "usage"] as const),
+      "no_accounts",
+      "usage",
       `name another place with --data or --store; headcount serve${place} begins one${keyed}`,
+    ],
+    TooManyRefusedError: [
+      "too_many_refused",
+      "incomplete",
+      "mend the rows, or raise --max-refused",
     ],
     NoDatasetError: ["no_dataset", "usage", `${importing} makes DIR/dataset (--dataset)`],
   };
 
-  const isFolder = /^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test(
-    (error as NodeJS.ErrnoException).code ?? "",
-  );
-  const folder = ["data_folder", "filesystem", `choose another --data than ${dir}`] as const;
-  const kind = kinds[error.name] ?? (isFolder ? folder : undefined);
+  const { name, code: refused = "" } = error as NodeJS.ErrnoException;
+  const kind = kinds[/^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test(refused) ? "folder" : name];
   if (kind === undefined) return missingPackage(error) ?? error;
 
   const [code, category, hint] = kind;

@@ -124,18 +124,26 @@ function complain({
     const what =
       "nobody sees the person any more, and these still hold bytes of it: " +
       "another process has them open";
-    const hint =
-      "the same command again, once a running service has " +
-      "gone over to the new dataset or has ended";
-    throw failed.locked(what, hint, "in_use").with({ details: inUse });
+    throw failed
+      .locked(
+        what,
+        "the same command again, once a running service has " +
+          "gone over to the new dataset or has ended",
+        "in_use",
+      )
+      .with({ details: inUse });
   }
   if (files.length === 0) return;
 
   const [has, them] = files.length === 1 ? ["has", "it"] : ["have", "them"];
-  const what =
-    `${counted(files.length, "file")} of the folder still ${has} the person, ` +
-    `and headcount did not write ${them}`;
-  throw failed.incomplete(what, "delete or edit them", "files_left").with({ details: files });
+  throw failed
+    .incomplete(
+      `${counted(files.length, "file")} of the folder still ${has} the person, ` +
+        `and headcount did not write ${them}`,
+      "delete or edit them",
+      "files_left",
+    )
+    .with({ details: files });
 }
 
 const linesOf = ({ exports, filters, records, replies, test }: InFolder): string[] => [

@@ -28,13 +28,19 @@ export async function openDuckDb(
 ): Promise<TableWriter> {
   const isNew = (await stat(target.file).catch(() => undefined)) === undefined;
   const part = join(dirname(target.file), `.${basename(target.file)}.${name}.part`);
-  if (isNew) await clear(part);
+  const clear = async (): Promise<void> => {
+    if (isNew) for (const path of [part, `${part}.wal`, `${part}.tmp`]) await remove(path);
+  };
 
-  const { connection, close: closeFile } = await openFile(
+  await clear();
+  const { connection, close } = await openFile(
     isNew ? part : target.file,
     {},
     "A DuckDB table",
-  );
+  ).catch(async (error) => {
+    await clear();
+    throw error;
+  });
 
   // It reads other files too, into memory, where rows would be lost.
   const [[path] = []] = (
@@ -43,40 +49,34 @@ export async function openDuckDb(
     )
   ).getRows();
 
-  let open = true;
-  const close = (): void => {
-    if (!open) return;
-    open = false;
-    closeFile();
-  };
-
   if (path === null || path === undefined) {
     close();
     throw new TableRefusal("the file is no DuckDB database", NAMES);
   }
 
   return {
-    upsert: (columns, batches) => upsert(connection, target, columns, batches),
+    async upsert(columns, batches) {
+      const added = await upsert(connection, target, columns, batches);
+      // Nobody sees it yet. What the close of a file cannot write any more, it does not tell.
+      if (isNew) await connection.run("COMMIT; CHECKPOINT");
+      return added;
+    },
 
     async commit() {
-      await connection.run("COMMIT");
+      if (!isNew) await connection.run("COMMIT");
       close();
       if (!isNew) return;
       await chmod(part, FILE_MODE);
       await disk.place(part, target.file, "output");
-      await clear(part);
+      await clear();
     },
 
     async rollback() {
-      if (open) await connection.run("ROLLBACK").catch(() => undefined);
+      await connection.run("ROLLBACK").catch(() => undefined);
       close();
-      if (isNew) await clear(part);
+      await clear();
     },
   };
-}
-
-async function clear(part: string): Promise<void> {
-  for (const path of [part, `${part}.wal`, `${part}.tmp`]) await remove(path);
 }
 
 async function upsert(

@@ -36,6 +36,11 @@ test("a file is read as it stands, comments and all", async () => {
   expect(await readDialect(`// ours\n${text}`, "mine.json")).toEqual(FILE);
 });
 
+test("a file that is nested too deep for its reader is told as that", async () => {
+  const deep = `{"dialect": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+  expect((await refusalOf(deep))[0]).toContain("it is nested too deep");
+});
+
 test.each([
   ['"dialect": 1', '"dialect": 2', 'dialect" is 1, not 2'],
   ['"name": "mine"', '"name": "My file"', 'is small letters, digits, "-" and "_", 64 at most, not'],
