@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/engine/client/errors.ts";
-import { CallAttempts, type CallOptions, retryCall } from "../../src/engine/client/retry.ts";
+import { CallAttempts, type CallOptions, paced, retryCall } from "../../src/engine/client/retry.ts";
+import type { ServiceClient } from "../../src/engine/client/types.ts";
+import { ONE_CREDIT } from "../../src/shared/contract/money.ts";
 import { fakeClock } from "../support/client.ts";
 
 const refused = (
@@ -208,4 +210,26 @@ describe("the attempts at one paid call, by whoever keeps the books", () => {
     expect(attempts.after(refused(500))).toMatchObject({ reason: "retry", attempt: 2 });
     expect(attempts.after(refused(500))).toBeUndefined();
   });
+});
+
+test("behind a free call that says it charged none goes out, of those that were asked for beside it, too", async () => {
+  let calls = 0;
+  const charged: bigint[] = [];
+  const count = async () => {
+    calls++;
+    return { count: 1, meta: { creditsUsed: ONE_CREDIT } };
+  };
+  const options = {
+    ...harness().options,
+    pacer: { take: () => 0, observe: () => undefined },
+    onReply: () => undefined,
+    onTurn: () => undefined,
+    onCharged: (amount: bigint) => charged.push(amount),
+  };
+  const client = paced({ count } as unknown as ServiceClient, options as never);
+
+  const ends = await Promise.allSettled([1, 2, 3].map(() => client.count({})));
+  expect(ends.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  await expect(client.count({})).rejects.toMatchObject({ code: "price_moved" });
+  expect([calls, charged]).toEqual([1, [ONE_CREDIT]]);
 });
