@@ -24,7 +24,7 @@ import {
 } from "../engine/connections/resolve.ts";
 import type { Seller } from "../engine/purchase/world.ts";
 import type { Context } from "../shared/context.ts";
-import { creditsText, ZERO } from "../shared/contract/money.ts";
+import type { Credits } from "../shared/contract/money.ts";
 import { grouped } from "../shared/contract/text.ts";
 import type { CallSite } from "./failures.ts";
 
@@ -160,11 +160,13 @@ async function clientFor(
     { vendor, heeded, pace, onSeen: (keep) => keeping(() => keep(target.name)) },
   );
 
+  const onCharged = (amount: Credits): void =>
+    keeping(async () => (await import("./vendors.ts")).keepCharged(amount, target, context));
   const close = async (): Promise<void> => {
     await kept;
     await client.close();
   };
-  return { client, close };
+  return { client, close, onCharged };
 }
 
 async function sessionFor(
@@ -186,9 +188,9 @@ async function sessionFor(
   const pauses: Session["pauses"] = {};
   const words = wordsOf(events, pauses, now);
   const pace = { now, sleep, maxWaitMs, pacer, onTurn: words.onTurn };
-  const { client, close } = await clientFor(target, context, events, pace);
+  const { client, close, onCharged } = await clientFor(target, context, events, pace);
   return {
-    client: paced(client, { ...pace, random, signal, ...words }),
+    client: paced(client, { ...pace, random, signal, onCharged, ...words }),
     connectionName,
     serviceId,
     get keyFingerprint() {
@@ -317,13 +319,7 @@ function wordsOf(
       if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
     },
 
-    onReply: ({ creditsUsed = ZERO, deprecation, notices }, free) => {
-      if (free && creditsUsed > 0n) {
-        once(
-          `warning: the service says that it charged ${creditsText(creditsUsed)} ` +
-            "for a call that is free by the contract",
-        );
-      }
+    onReply: ({ deprecation, notices }) => {
       if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
       for (const text of aside === undefined ? [] : notices)
         once(`notice from the service: ${text}`);

@@ -108,10 +108,10 @@ export async function keepHeeded(
 interface Named {
   readonly name: string;
   /** Of the vendor's file. */
-  readonly copy: string;
+  readonly copy?: string;
 }
 
-/** Books what a call took that by the file is free: it is of no run, and `spend` tells it. */
+/** Books what a call took that should be free: it is of no run, and `spend` tells it. */
 export function keepCharged(
   amount: Credits,
   { name, copy, baseUrl, apiKey }: Pick<ClientOptions, "apiKey" | "baseUrl"> & Named,

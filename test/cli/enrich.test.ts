@@ -254,9 +254,12 @@ describe("enrich", () => {
     const quote = await someone().run(argv, { stdin: '{"website":7}\n' });
     expect(JSON.parse(quote.stdout)).toMatchObject({ target: "7", matches: 1 });
     const inexact = await someone().run(argv, {
-      stdin: '{"website":7}\n{"website":12345678901234567890}\n',
+      stdin: '{"website":12345678901234567890}\n{"website":1.5}\n',
     });
-    expect(JSON.parse(inexact.stdout)).toMatchObject({ target: "7", matches: 1 });
+    expect(JSON.parse(inexact.stdout)).toMatchObject({
+      target: "12345678901234567890",
+      matches: 1,
+    });
     expect(noticesIn(inexact.stderr)).toContain(
       'warning: stdin line 2: "" names no company: left out',
     );

@@ -6,6 +6,9 @@ import { type User, user } from "../support/export.ts";
 import { noticesIn } from "../support/notices.ts";
 import { testService } from "../support/serving.ts";
 
+const ADA = "network.example/in/ada";
+const BO = "network.example/in/bo";
+
 const service = testService({ people: 500, credits: 10_000 });
 
 /** Somebody who bought two segments that overlap. */
@@ -108,19 +111,20 @@ describe("headcount owned", () => {
     utimesSync(me.file("old.csv"), new Date("2025-01-31"), new Date("2025-01-31"));
     const would = ["owned", "import", "old.csv", "--dry-run", "--json"];
     const news = async () => (await me.json(would)).would_take_in;
-    expect(await news()).toEqual({ files: 1, rows: 2, new: 2 });
+    expect(await news()).toEqual({ files: 1, rows: 2, new: 2, by: ["Network URL", "ID"] });
     expect((await me.json(["owned", "--json"])).people).toBe(0);
     for (let time = 0; time < 2; time++) {
       expect(await me.json(["owned", "import", "old.csv", "--json"])).toEqual({
         files: 1,
         rows: 2,
         new: time === 0 ? 2 : 0,
+        by: ["Network URL", "ID"],
       });
     }
-    expect(await news()).toEqual({ files: 1, rows: 2, new: 0 });
+    expect(await news()).toEqual({ files: 1, rows: 2, new: 0, by: ["Network URL", "ID"] });
     writeFileSync(me.file("new.csv"), "id\np-new\np-old\n");
     const both = ["owned", "import", "new.csv", "old.csv", "--dry-run", "--json"];
-    expect((await me.json(both)).would_take_in).toEqual({ files: 2, rows: 4, new: 1 });
+    expect((await me.json(both)).would_take_in).toMatchObject({ files: 2, rows: 4, new: 1 });
     expect((await me.json(["owned", "--json"])).people).toBe(2);
     const shown = await me.json(["owned", "show", "p-old", "--json"]);
     expect(shown).toMatchObject({
@@ -131,7 +135,7 @@ describe("headcount owned", () => {
     await me.ends(
       2,
       ["owned", "import", "old.csv", "bad.csv"],
-      "bad.csv names nobody: none of its columns has an id or the address of a profile: name",
+      "bad.csv names nobody: no id or profile stands in name",
     );
     // As a CRM writes them: other headings, and contacts without a profile.
     writeFileSync(
@@ -145,6 +149,50 @@ describe("headcount owned", () => {
     expect(taken.stderr).toContain("Took in 1 row: 1 person not owned before");
     await me.ran(["owned", "show", "linkedin.com/in/cy"]);
     await me.ends(2, ["refresh", "crm.csv", "--department", "Sales"], "2 rows without an id");
+  });
+
+  test.each<[layout: string, text: string, column: string | undefined, expected: object | string]>([
+    ["profiles alone", `https://${ADA}\n${BO}\n`, undefined, { rows: 2, by: ["value"] }],
+    ["ids alone", "p-1\np-2\np-2\n", undefined, { rows: 3, new: 2, by: ["value"] }],
+    [
+      "a company, a word for nothing and a name where profiles stand",
+      `Profile URL\n${ADA}\nnetwork.example/company/acme\nN/A\nAda Lovelace\nacme.example\n`,
+      undefined,
+      { rows: 1, new: 1, by: ["Profile URL"] },
+    ],
+    ["a word for nothing as id", "id,name\nN/A,Ada\nTotal,5\n", undefined, "names nobody: no id"],
+    [
+      "a CRM's ids beside profiles",
+      `id,name,linkedin_url\n7,Ada,${ADA}\n8,Ada,https://uk.${ADA}/\n`,
+      undefined,
+      { rows: 2, new: 2, by: ["linkedin_url", "id"] },
+    ],
+    [
+      "a CRM's ids beside the profiles that are named",
+      `id,name,linkedin_url\n7,Ada,${ADA}\n8,Ada,https://uk.${ADA}/\n`,
+      "LinkedIn URL",
+      { rows: 2, new: 1, by: ["linkedin_url"] },
+    ],
+    [
+      "a heading that nobody knows",
+      `Nombre;Perfil\nAda;${ADA}\n`,
+      undefined,
+      "no column that tells people; its columns: Nombre, Perfil\nhint: --column Perfil:",
+    ],
+    ["one that is named", `Nombre;Perfil\nAda;${ADA}\n`, "perfil", { new: 1, by: ["Perfil"] }],
+    ["ids of another heading", "uuid,name\na:1,Ada\n", "UUID", { new: 1, by: ["uuid"] }],
+    ["one that is not there", `Perfil,x\n${ADA},1\n`, "Profil", 'no column "Profil"; its columns'],
+  ])("owned import says by which column it tells people: %s", async (_, text, column, expected) => {
+    const me = user(service.url, service.key);
+    writeFileSync(me.file("in.csv"), text);
+    const words = [
+      "owned",
+      "import",
+      "in.csv",
+      ...(column === undefined ? [] : ["--column", column]),
+    ];
+    if (typeof expected === "string") await me.ends(2, words, expected);
+    else expect(await me.json([...words, "--json"])).toMatchObject(expected);
   });
 
   test.each([

@@ -142,7 +142,7 @@ test("a service that does not say what a page cost is booked by the price that i
   const ran = await u.run([...SALES, "--limit", "40"]);
   expect(ran).toMatchObject({ code: 0 });
   expect(ran.stderr).toContain(
-    "the service does not say what a call cost; booked at the price of the quote",
+    "no amount that can be read tells what a call cost; booked at the price of the quote",
   );
   expect(ran.stderr).toContain("Exported 40 of 194 profiles for 10 credits");
   expect(idsOf(u)).toEqual(expected.slice(0, 40));

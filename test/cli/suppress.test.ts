@@ -464,11 +464,26 @@ test.each<[string, string | Buffer, number | string]>([
     "Name,Company Domain\nAda,a.example\n",
     "no column that tells",
   ],
-  ["a CRM's own numbers", "Record ID,Name\n101,Ada\n", "no column that tells people: Record ID"],
+  [
+    "a CRM's own numbers",
+    "Record ID,Name\n101,Ada\n",
+    "no column that tells people; its columns: Record ID",
+  ],
   [
     "a CRM's own numbers beside profiles",
     "Record ID,LinkedIn URL\n101,network.example/in/ada\n102,\nTotal,2\n",
     1,
+  ],
+  [
+    "a CRM's own numbers beside profiles whose heading is not known",
+    "ID;Nombre;Perfil\n101;Ada;https://network.example/in/ada\n",
+    "no address in ID; its columns: ID, Nombre, Perfil",
+  ],
+  ["an id of twenty digits", '{"id":12345678901234567890}\n{"id":12345678901234567891}\n', 2],
+  [
+    "an id that is nothing",
+    "id,name\nN/A,Ada\n",
+    ": no profile address, id or domain; nobody was added",
   ],
   ["a line of totals", "id,name,hits\np_0000000001,Ada,3\nTotal,,3\n", 1],
   ["a page", "<!doctype html><p>network.example/in/ada", "is an HTML page"],
@@ -479,4 +494,15 @@ test.each<[string, string | Buffer, number | string]>([
   if (typeof expected === "string")
     expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining(expected)]);
   else expect([ran.code, JSON.parse(ran.stdout)]).toMatchObject([0, { added: expected }]);
+});
+
+test("suppress import takes the column that is named", async () => {
+  const u = user("http://127.0.0.1:1", "key");
+  writeFileSync(u.file("who"), "ID;Nombre;Perfil\n101;Ada;https://network.example/in/ada\n");
+  expect(await u.json(["suppress", "import", "who", "--column", "perfil", "--json"])).toMatchObject(
+    { added: 1 },
+  );
+  await u.ran(["suppress", "check", "network.example/in/ada"]);
+  await u.ends(6, ["suppress", "check", "101"]);
+  await u.ends(2, ["suppress", "import", "who", "--column", "Profil"], 'no column "Profil"');
 });

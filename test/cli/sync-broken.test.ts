@@ -8,7 +8,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
 import { runIds, type User } from "../support/export.ts";
@@ -53,6 +53,23 @@ describe("headcount sync, where something is broken", () => {
     // Copied to where it is: its time alone is another.
     utimesSync(path, 1, 1);
     expect(await ok(laptop, ["sync", folder])).toBe("took in nothing; gave nothing\n");
+  });
+
+  test("two files that stand under each other's name are left and named, and nobody of them is owned", async () => {
+    const { folder, machines } = await team("laptop", "ci");
+    const [laptop, ci] = machines as [User, User];
+    await ok(laptop, buy("Sales"));
+    await ok(laptop, buy("Legal"));
+    await ok(laptop, ["sync", folder]);
+    const paths = readdirSync(join(folder, "runs")).map((name) => join(folder, "runs", name));
+    const whole = paths.map((path) => readFileSync(path));
+    for (const [at, path] of paths.entries()) writeFileSync(path, whole.at(at - 1) ?? "");
+
+    const mixed = await ci.run(["sync", folder]);
+    expect(mixed.code).toBe(5);
+    for (const path of paths) expect(mixed.stderr).toContain(basename(path));
+    expect(runIds(ci)).toEqual([]);
+    expect(await ok(ci, ["count", "--owned"])).toBe("0\n");
   });
 
   test("what is no file is left and named: of a pipe nobody would see the end", async () => {

@@ -48,7 +48,9 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the first load of the console", () => 
     for (const [name, place, there] of VIEWS) {
       const looks: { readonly paint: number; readonly first: number; readonly bytes: number }[] =
         [];
-      for (let load = 0; load < LOADS; load++) {
+      const best = () => Math.min(...looks.map(({ first, paint }) => first / paint));
+      // Of a machine that does other things too, one quick load of some shows that it can be.
+      for (let load = 0; load < LOADS && best() > MOST_TIMES; load++) {
         // A browser that was never here: signed in, and with nothing kept.
         const cold = await browser.newContext({ storageState });
         const fresh = await cold.newPage();
@@ -95,20 +97,16 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the first load of the console", () => 
         );
         await cold.close();
       }
-      const times = looks
-        .map(({ first, paint }) => first / paint)
-        .sort((one, other) => one - other);
       const bytes = Math.max(...looks.map((look) => look.bytes));
       if (process.env.PICTURES)
         console.log(
           name,
           bytes,
-          times.map((each) => each.toFixed(2)).join(" "),
+          best().toFixed(2),
           looks.map(({ paint }) => Math.round(paint)).join(" "),
         );
       expect([name, bytes > 0 && bytes <= MOST_BYTES]).toEqual([name, true]);
-      // Of a machine that does other things too, the best of some loads.
-      expect([name, (times[0] ?? 9) <= MOST_TIMES]).toEqual([name, true]);
+      expect([name, best() <= MOST_TIMES]).toEqual([name, true]);
     }
   });
 

@@ -114,6 +114,10 @@ test("employees and lists of companies are kinds of a quote", async () => {
   expect(people.data).toMatchObject({ allowed: true, yours, paid_again: yours });
   const unbounded = await agent.call("quote", { kind: "employees", companies });
   expect(unbounded.text).toContain("give profiles, or per_company");
+  for (const key of ["profiles", "per_company"]) {
+    const beyond = await agent.call("quote", { kind: "employees", companies, [key]: 1e13 });
+    expect(beyond.text).toContain(`data/${key} must be <= 1000000000000`);
+  }
   const known = [...new Set(companies)];
   const asked = [...known, "nobody-knows-this.example"];
   const several = await agent.call("quote", { kind: "enrich", companies: asked });

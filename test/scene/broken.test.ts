@@ -264,7 +264,7 @@ tryCases([
       run(SEARCH, 0, {
         charged: 25,
         rows: 25,
-        says: ["the service does not say what a call cost"],
+        says: ["no amount that can be read tells what a call cost"],
         receipt: { credits: 25, uncertain_credits: 0 },
       }),
     ],

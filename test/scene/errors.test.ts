@@ -178,6 +178,27 @@ tryCases([
       }),
     ],
   },
+  ...[1, 4].map(
+    (concurrency): Case => ({
+      name: `and of several the second is held against the balance, and the cap holds: ${concurrency} under way`,
+      habit: {
+        people: 60,
+        idempotent: true,
+        announcesKeys: true,
+        version: () => "v1",
+        faultTells: "balance",
+        faultCosts: 4,
+        mishap: at([3, 4, 6, 7, 9, 10], "429-charged"),
+      },
+      steps: [
+        run(`${DOORS.search} --max-credits 60 --concurrency ${concurrency}`, 5, {
+          says: ["credits may have been charged for"],
+          chargedAtMost: 60,
+          mayDoubt: true,
+        }),
+      ],
+    }),
+  ),
   {
     name: "a 402 that the balance bears out lays what is gone to others",
     habit: (service) => ({

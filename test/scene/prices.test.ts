@@ -53,6 +53,13 @@ tryCases([
           calls: 4,
           says: ["the service charged 100 credits for 10 rows"],
         }),
+        // Who goes on is told what a row costs by now, whatever the account says.
+        ({ service }) => void Object.assign(service.options, { pricesTold: 1 }),
+        run("resume last --yes --max-credits 330", 0, {
+          says: ["40 rows are paid for and not bought again, 20 to buy for 200 credits"],
+          charged: 330,
+          rows: 60,
+        }),
       ],
     }),
   ),

@@ -65,14 +65,28 @@ describe("a clock that is set back", () => {
     },
   );
 
-  test("a minute that a service told is none any more", () => {
+  test.each(["minute", "day"] as const)(
+    "a %s that a service told is as far away as it was",
+    (window) => {
+      const clock = fakeClock();
+      const stateDir = tempDir();
+      const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
+      pacer.observe({ limit: 9, remaining: 0, resetAt: clock.now() + 30_000, window });
+      clock.advance(-10 * MINUTE);
+      const other = new Pacer({ ...BASE, stateDir, now: clock.now });
+      expect(other.take()).toBe(30_000);
+    },
+  );
+
+  test("who paid before it is not taken for one who pays from now on", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
-    pacer.observe({ limit: 9, remaining: 0, resetAt: clock.now() + 30_000, window: "minute" });
+    const begun = (): Pacer => new Pacer({ ...BASE, stateDir, now: clock.now });
+    const [first, second] = [begun(), begun()];
+    first.pays(clock.now() + MINUTE, clock.now());
     clock.advance(-10 * MINUTE);
-    const other = new Pacer({ ...BASE, stateDir, now: clock.now });
-    expect(other.take()).toBe(0);
+    expect(second.pays(clock.now(), clock.now())).toBe(true);
+    expect(second.pays(clock.now(), clock.now() + 2 * MINUTE)).toBe(false);
   });
 });
 
@@ -322,7 +336,8 @@ describe("who else is charged", () => {
 
     const [name = ""] = readdirSync(join(stateDir, "pacing"));
     const file = join(stateDir, "pacing", name);
-    writeFileSync(file, JSON.stringify({ payers: { "999999999/1": clock.now() + MINUTE } }));
+    const payers = { "999999999/1": clock.now() + MINUTE };
+    writeFileSync(file, JSON.stringify({ at: clock.now(), calls: [], payers }));
     expect(pacer().pays(clock.now(), begun)).toBe(false);
   });
 });

@@ -12,6 +12,7 @@ import {
   whole,
   withoutPassword,
 } from "../../src/shared/contract/text.ts";
+import { asTyped } from "../support/as-typed.ts";
 
 const HARMFUL =
   "\u0000\u001b\u007f\u0085\u009b\u061c\u200b\u200e\u200f\u202a\u202e\u2060\u2066\u206f\ufeff\ud800";
@@ -52,6 +53,12 @@ describe("text from outside", () => {
     expect(echo("x".repeat(1e6))).toBe(`${"x".repeat(64)}…`);
     expect(harmlessLine("x".repeat(1e6), 10)).toBe(`${"x".repeat(10)}…`);
     expect(echo({ a: 1 })).toBe('{"a":1}');
+  });
+
+  test("a number is quoted as it is, beyond what JSON has too", () => {
+    expect(
+      [Number("1e400"), Number("-1e400"), Number.NaN, 5n, true, null, undefined].map(echo),
+    ).toEqual(asTyped`Infinity -Infinity NaN 5 true null undefined`);
   });
 });
 

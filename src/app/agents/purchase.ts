@@ -112,7 +112,7 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
     input.allow_unmatched,
   );
   const { quote: offered, isTest, target } = offer;
-  const rest = world.budget === undefined ? undefined : await leftOf(world, isTest);
+  const rest = world.budget && (await leftOf(world, isTest));
   const why = whyNot(offer, rest);
   const notice = noticeOf(offer);
   const mayBeUnknown = again === true || target.kind === "employees";

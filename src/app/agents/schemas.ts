@@ -2,6 +2,8 @@ import * as s from "../../shared/schema/build.ts";
 import { briefFiltersSchema } from "../../shared/schema/filters.ts";
 
 const ROWS_MOST = 50;
+/** As `--limit` takes it. */
+const ROWS_BOUGHT_MOST = 1e12;
 const FIELDS_MOST = 12;
 export const RUNS_MOST = 20;
 const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;
@@ -10,7 +12,6 @@ const word = s.more(s.text, { minLength: 1 });
 const upTo = (maximum: number, minimum = 1) =>
   s.optionalProperty(s.more(s.wholeNumberShape, { minimum, maximum }));
 const words = (maxItems: number) => s.optionalProperty(s.list(word, { minItems: 1, maxItems }));
-const some = s.optionalProperty(s.more(s.wholeNumberShape, { minimum: 1 }));
 const open = s.raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
 /**
@@ -35,12 +36,12 @@ const inputs = (filters: typeof open) => ({
     kind: s.one("people", "employees", "enrich"),
     filters: s.optionalProperty(filters),
     companies: words(1_000),
-    ...s.each(some, "profiles", "per_company"),
+    ...s.each(upTo(ROWS_BOUGHT_MOST), "profiles", "per_company"),
     titles: s.optionalProperty(
       s.said(s.list(word, { minItems: 1, maxItems: 20 }), "the best first"),
     ),
-    new_only: s.optionalProperty(s.said(s.flag, "of people: only who is not yours")),
-    again: s.optionalProperty(s.said(s.flag, "buy anew what is yours too")),
+    new_only: s.optionalProperty(s.said(s.flag, "only who is not yours")),
+    again: s.optionalProperty(s.said(s.flag, "buy yours anew")),
     allow_unmatched: s.optionalProperty(s.flag),
   }),
   read_rows: s.object({

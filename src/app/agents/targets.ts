@@ -80,7 +80,7 @@ export async function targetOf(
   if (kind === "employees")
     return staffOf(chosen, {
       most: each ?? null,
-      segment: filters === undefined ? undefined : filtersOfTool(filters),
+      segment: filters && filtersOfTool(filters),
       ladder: titles,
       newOnly: fresh,
     });

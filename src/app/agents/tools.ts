@@ -169,8 +169,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   },
   export_run: {
     title: "Write a run to a file",
-    description:
-      "Write a run as a file into the folder a person gave. Never replaces a file. Free.",
+    description: "Write a run into the folder a person gave; replaces no file. Free.",
     writes: true,
 
     call: async (input, world) => {
@@ -223,7 +222,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   },
   runs: {
     title: "Runs",
-    description: "Purchases, the newest first; after goes on. Free.",
+    description: "Purchases, newest first; after goes on. Free.",
 
     call: async (input, world) => {
       const structured = await runsTool(input, world);

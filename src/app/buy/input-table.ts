@@ -3,19 +3,16 @@ import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import type { Keep } from "../../engine/runs/plan.ts";
 import type { Networks } from "../../shared/contract/naming/address.ts";
-import { canonicalDomain } from "../../shared/contract/naming/address.ts";
-import { companyKey, isCompany, read } from "../../shared/contract/naming/read.ts";
-import { echo, unguarded } from "../../shared/contract/text.ts";
-import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
-import { columnsFor, plainName } from "../../shared/tables/headings.ts";
+import { companyKey, isCompany } from "../../shared/contract/naming/read.ts";
+import { echo } from "../../shared/contract/text.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
+import { plainName } from "../../shared/tables/headings.ts";
+import { columnHint, columnsSought, filledCells } from "../../shared/tables/sought.ts";
 import { headedBy, type InputTable, type TableRow } from "../../shared/tables/table.ts";
-import { companiesOf, type Naming, type NamingCell, networksFor } from "./column.ts";
+import { companiesOf, type Naming, networksFor } from "./column.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
-
-/** Rows that tell which column has domains. */
-const LOOKED_AT = 100;
 
 type How = Pick<Keep, "column" | "by" | "prefix"> &
   Pick<Naming, "agree"> & {
@@ -52,21 +49,35 @@ const onlySuppressed = (name: string): CliError =>
   );
 
 /**
- * Says by which columns it was read, and why its first row that says anything names no company.
- * @param names what its rows name by the columns at `places`
+ * What the rows of a table name.
+ * @param name of the file, for messages
+ * @throws CliError exit 2 where no row names a company: says by which columns it was read, and why
+ * its first row that says anything does not
  */
-export function namesNobody(
+export async function namedRows(
+  input: InputTable,
   name: string,
-  { columns, isList, rows }: InputTable,
-  places: readonly number[],
-  names: Awaited<ReturnType<typeof companiesOf>>,
-): CliError {
-  const by = isList ? "" : ` by ${places.map((place) => echo(columns[place] ?? "")).join(", ")}`;
+  { column, by, agree, learn }: Omit<How, "prefix">,
+) {
+  const table = headedBy(input, column);
+  const { columns, headings, isList, rows } = table;
+  const places = columnsSought(table, "company", [name, column, by !== null]);
+  const cells = rows.map((row) =>
+    filledCells(row, places).map(({ text, place }) => ({
+      text,
+      column: isList ? undefined : plainName(headings[place] ?? ""),
+    })),
+  );
+  const learned = await networksFor(cells, learn);
+  const names = await companiesOf(cells, { by, agree, learned });
+  if (names.some(isCompany)) return { table, cells, learned, names };
+
+  const read = isList ? "" : ` by ${places.map((place) => echo(columns[place] ?? "")).join(", ")}`;
   const whys = names.map((each) => (isCompany(each) ? "empty" : each.why));
-  const others = columns.map((column, place) => (places.includes(place) ? "" : column));
-  return usageError(
-    `no row of ${name} names a company${by}: ${whys.find((why) => why !== "empty") ?? "empty"}`,
-    columnHint(others, rows) ?? `--by name looks names up${isList ? "" : `; or ${CHOOSE}`}`,
+  throw usageError(
+    `no row of ${name} names a company${read}: ${whys.find((why) => why !== "empty") ?? "empty"}`,
+    columnHint(table, "company", places) ??
+      `--by name looks names up${isList ? "" : "; or choose one with --column NAME"}`,
   );
 }
 
@@ -122,17 +133,14 @@ export async function readKept(
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
 ): Promise<{ companies: CompanyQuery[]; leftOut: number; keep: Keep; join: Join }> {
-  const { column, by, prefix, agree, learn } = how;
-  const table = named(headedBy(input, column));
-  const places = companyColumns(table, name, column);
+  const { column, by, prefix } = how;
+  const { table: read, names, learned } = await namedRows(input, name, how);
+  // A list has one column, which has a name where its rows are kept.
+  const table = read.isList ? { ...read, columns: ["company", ...read.columns.slice(1)] } : read;
   requireNoClash(table.columns, prefix, name);
 
-  const cells = table.rows.map((row) => namingCells(row, places, table));
-  const learned = await networksFor(cells, learn);
-  const names = await companiesOf(cells, { by, agree, learned });
   const { companies, leftOut, rows } = joinedBy(names, table, isLeftOut);
-  if (companies.length === 0 && leftOut > 0) throw onlySuppressed(name);
-  if (companies.length === 0) throw namesNobody(name, table, places, names);
+  if (companies.length === 0) throw onlySuppressed(name);
 
   const { text, columns, json } = table;
   const sha256 = hash("sha256", text);
@@ -149,66 +157,3 @@ const bodyOf = ({ object, cells }: TableRow, { columns }: InputTable): string =>
   );
   return `{${pairs.join(",")}`;
 };
-
-/** A list has one column, which has a name where its rows are kept. */
-const named = (table: InputTable): InputTable =>
-  table.isList ? { ...table, columns: ["company", ...table.columns.slice(1)] } : table;
-
-/** What may name the company of a row, best first: what is empty names none. */
-export const namingCells = (
-  { cells }: TableRow,
-  places: readonly number[],
-  { headings, isList }: Pick<InputTable, "headings" | "isList">,
-): readonly NamingCell[] =>
-  places.flatMap((place) => {
-    const text = unguarded(cells[place] ?? "").trim();
-    return text === ""
-      ? []
-      : [{ text, column: isList ? undefined : plainName(headings[place] ?? "") }];
-  });
-
-/**
- * The columns of a table that name companies, best first.
- * @throws CliError exit 2 where none does
- */
-export function companyColumns(
-  table: InputTable,
-  name: string,
-  column: string | null | undefined,
-): readonly number[] {
-  const { columns, isList, rows } = table;
-  const places = columnsFor(table, "company", column);
-  if (places.length > 0) return places;
-  if (column == null && (isList || columns.length === 1)) return [0];
-  if (column == null) throw noColumn(table, name);
-
-  throw usageError(
-    `${name} has no column "${echo(column)}"; its columns: ${columns.map(echo).join(", ")}`,
-    columnHint(columns, rows) ?? CHOOSE,
-  );
-}
-
-function noColumn({ columns, rows }: InputTable, name: string): CliError {
-  const isData = columns.some((each) => canonicalDomain(each) !== undefined);
-  const [lacks, has] = isData
-    ? ["no line with the names of its columns: the first one is data", "it begins with"]
-    : ["no column that names a company", "its columns"];
-  return usageError(
-    `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
-    isData ? "add a first line such as id,website" : (columnHint(columns, rows) ?? CHOOSE),
-  );
-}
-
-const CHOOSE = "choose one with --column NAME";
-
-/** Names the column whose cells are sites or profiles; undefined where none has many of them. */
-function columnHint(columns: readonly string[], rows: readonly TableRow[]): string | undefined {
-  const first = rows.slice(0, LOOKED_AT);
-  const isSite = (cell = ""): boolean => /^(domain|company)$/.test(read(cell).is);
-  const counts = columns.map((column, place) =>
-    column === "" ? 0 : first.filter(({ cells }) => isSite(cells[place])).length,
-  );
-  const most = Math.max(1, ...counts);
-  const column = columns[counts.indexOf(most)];
-  return column && `--column ${shellWord(column)}: its cells are domains or profiles`;
-}

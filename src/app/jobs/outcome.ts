@@ -82,7 +82,7 @@ export async function tellOutcome(
 ) {
   const { command, name, output, log } = job;
   const started = context.now();
-  const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
+  const before = output && (await sha256Of(output).catch(() => undefined));
   let ended: Ended = {};
   let failure: CliError | undefined;
   let begun = false;

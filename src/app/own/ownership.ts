@@ -22,7 +22,7 @@ function wholeOf(target: Target): Whole | undefined {
 
   const { filters, union, except, staff } = target;
   if ((union ?? except) === undefined) return target;
-  if (isNarrowed(target)) return staff === undefined ? undefined : target;
+  if (isNarrowed(target)) return staff && target;
   return { filters, isSet: true };
 }
 

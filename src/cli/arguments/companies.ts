@@ -1,13 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import {
-  companiesOf,
-  type NamingCell,
-  networksFor,
-  type SharedHost,
-  sharedQuestion,
-} from "../../app/buy/column.ts";
-import { companyColumns, namesNobody, namingCells } from "../../app/buy/input-table.ts";
+import { companiesOf, networksFor, type SharedHost, sharedQuestion } from "../../app/buy/column.ts";
+import { namedRows } from "../../app/buy/input-table.ts";
 import { learnedNetworks } from "../../app/buy/networks.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
@@ -21,7 +15,6 @@ import {
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, option, say, shellWord, usageError } from "../../shared/errors.ts";
 import { inputName, readTableFile } from "../../shared/input.ts";
-import { headedBy } from "../../shared/tables/table.ts";
 import type { Command } from "../options.ts";
 
 export interface CompanyFlags {
@@ -46,7 +39,7 @@ const HOW =
 const TOLD = 5;
 
 /** Asks about hosts that several rows share, where somebody is there to answer. */
-export const agreeing =
+const agreeing =
   (context: Context) =>
   async (hosts: readonly SharedHost[]): Promise<ReadonlySet<string>> => {
     const agreed = new Set<string>();
@@ -77,11 +70,13 @@ export async function readCompanies(
   if (input === undefined && flags.column !== undefined)
     throw usageError("--column goes with --input FILE", columnHint(names, flags.column));
 
-  const given = await namedBy(
-    names.map((text) => [{ text }]),
-    flags,
-    context,
-  );
+  const cells = names.map((text) => [{ text }]);
+  const learned = await networksFor(cells, () => learnedNetworks(context));
+  const given = await companiesOf(cells, {
+    by: flags.by,
+    learned,
+    agree: agreeing(context),
+  });
   // A file may be named as a domain is (`.md` is that of Moldova), and whoever has it may mean it.
   const wrong = given.findIndex(
     (name, at) =>
@@ -108,13 +103,9 @@ async function inFile(
   flags: CompanyFlags,
   context: Context,
 ): Promise<readonly CompanyName[]> {
-  const read = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
-  const table = headedBy(read, flags.column);
   const file = inputName(input);
-  const places = companyColumns(table, file, flags.column);
-  const cells = table.rows.map((row) => namingCells(row, places, table));
-  const names = await namedBy(cells, flags, context);
-  if (!names.some(isCompany)) throw namesNobody(file, table, places, names);
+  const read = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
+  const { table, cells, names } = await namedRows(read, file, howOf(flags, context));
 
   const notes = table.rows.flatMap(({ line }, at) => {
     const [name, [cell] = []] = [names[at], cells[at]];
@@ -130,15 +121,13 @@ async function inFile(
   return names.filter(isCompany);
 }
 
-/** What cells name, by what records show and somebody at a terminal says. */
-async function namedBy(
-  cells: readonly (readonly NamingCell[])[],
-  { by }: CompanyFlags,
-  context: Context,
-): Promise<readonly (CompanyName | NoName)[]> {
-  const learned = await networksFor(cells, () => learnedNetworks(context));
-  return companiesOf(cells, { by, learned, agree: agreeing(context) });
-}
+/** How the companies of a table are read: by records, and what somebody at a terminal says. */
+export const howOf = ({ column, by }: CompanyFlags, context: Context) => ({
+  column: column ?? null,
+  by: by ?? null,
+  agree: agreeing(context),
+  learn: () => learnedNetworks(context),
+});
 
 const isFileHere = (text: string, { cwd }: Context): boolean =>
   text.includes(".") && existsSync(resolve(cwd, text)) && statSync(resolve(cwd, text)).isFile();

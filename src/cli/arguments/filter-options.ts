@@ -162,7 +162,7 @@ export function valuesWithin(
   const inFilters = own === undefined ? undefined : [own].flat().map(String);
   const usual = knownValues(key);
   const values = words ?? inFilters ?? (usual.length === 0 ? undefined : usual);
-  const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
+  const inside = inFilters && new Set(inFilters.map(normalForm));
   const distinct = new Map(values?.map((value) => [normalForm(value), value]));
 
   for (const [normal, value] of distinct) {

@@ -1,7 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkPrefix, DEFAULT_PREFIX, readKept } from "../../app/buy/input-table.ts";
-import { learnedNetworks } from "../../app/buy/networks.ts";
 import { openRuns } from "../../app/keep/store.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { JOINED } from "../../engine/output/join.ts";
@@ -13,7 +12,7 @@ import { usageError } from "../../shared/errors.ts";
 import { inputName, readTableFile } from "../../shared/input.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
-import { agreeing, type CompanyFlags, MAX_INPUT_BYTES } from "./companies.ts";
+import { type CompanyFlags, howOf, MAX_INPUT_BYTES } from "./companies.ts";
 import { type ExportFlags, readExportOptions } from "./export-options.ts";
 
 export interface TableFlags extends ExportFlags, CompanyFlags {
@@ -57,13 +56,7 @@ export async function readKeptTable(
   }
 
   const table = await readTableFile(context, input, "companies", MAX_INPUT_BYTES);
-  const how = {
-    column: flags.column ?? null,
-    by: flags.by ?? null,
-    prefix: flags.prefix ?? DEFAULT_PREFIX,
-    agree: agreeing(context),
-    learn: () => learnedNetworks(context),
-  } as const;
+  const how = { ...howOf(flags, context), prefix: flags.prefix ?? DEFAULT_PREFIX };
 
   const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);

@@ -38,7 +38,7 @@ itself says "told": false: then scopes, cap and end are not known.`)
     );
 }
 
-async function runAccount({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
+async function runAccount({ options, printer, context }: Desk<GlobalOptions>) {
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
     const key = await session.client.key();

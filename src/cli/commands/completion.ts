@@ -43,7 +43,7 @@ export function register(program: Command, context: Context): void {
     });
 }
 
-async function printScript(shell: Shell | undefined, context: Context): Promise<void> {
+async function printScript(shell: Shell | undefined, context: Context) {
   if (shell === undefined) {
     throw usageError(
       `name the shell: ${Object.keys(FILES).join(", ")}`,
@@ -59,7 +59,7 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
  * there: `files` or `directories`, which the shell knows, `list` where more follow a comma, else
  * `words`; behind a tab what of the word stays; then `value TAB description` a line.
  */
-async function answer(context: Context): Promise<void> {
+async function answer(context: Context) {
   const words = (await text(context.stdin)).split("\n").slice(0, -1);
   const tree = JSON.parse(textOfPackage("completions/tree.json")) as CommandSpec;
   const offer = offerAt(tree, words);
@@ -90,10 +90,7 @@ async function answer(context: Context): Promise<void> {
   context.stdout.write(`${type}\t${offer.head}\n${lines.join("")}`);
 }
 
-async function valuesOf(
-  { file, typed, values }: Candidates,
-  context: Context,
-): Promise<readonly Word[]> {
+async function valuesOf({ file, typed, values }: Candidates, context: Context) {
   switch (values.kind) {
     case "words":
       return values.words;
@@ -115,11 +112,7 @@ async function valuesOf(
   }
 }
 
-async function peopleValues(
-  key: string,
-  prefix: string,
-  context: Context,
-): Promise<readonly Word[]> {
+async function peopleValues(key: string, prefix: string, context: Context) {
   const { readConfig, findConnection } = await import("../../engine/connections/config.ts");
   const { findFolder } = await import("../../engine/connections/paths.ts");
   const { withSession } = await import("../session.ts");
@@ -153,7 +146,7 @@ async function peopleValues(
   return (facet?.values ?? []).map(({ value, count }) => [value, `${count}`]);
 }
 
-async function connections(context: Context): Promise<readonly Word[]> {
+async function connections(context: Context) {
   const { readConfig, SAMPLE } = await import("../../engine/connections/config.ts");
   const { findFolder } = await import("../../engine/connections/paths.ts");
   const { connections } = readConfig(findFolder("config", context));
@@ -161,7 +154,7 @@ async function connections(context: Context): Promise<readonly Word[]> {
   return [[SAMPLE, "built in, synthetic people"], ...own];
 }
 
-async function segments(context: Context): Promise<readonly Word[]> {
+async function segments(context: Context) {
   const { savedSegments } = await import("../../app/segments/segment-store.ts");
   const { spokenFilters } = await import("../../engine/runs/plan.ts");
   const lines = (await savedSegments(context)).map(async ({ name, file }) => {
@@ -173,7 +166,7 @@ async function segments(context: Context): Promise<readonly Word[]> {
   return (await Promise.all(lines.map((each) => each.catch(() => [])))).flat();
 }
 
-async function jobs(file: string, context: Context): Promise<readonly Word[]> {
+async function jobs(file: string, context: Context) {
   const { readJobs } = await import("../../app/jobs/file.ts");
   const jobsFile = await readJobs(context, file === "" ? undefined : file);
   return jobsFile.jobs.map(({ name, schedule, output }) => [
@@ -182,7 +175,7 @@ async function jobs(file: string, context: Context): Promise<readonly Word[]> {
   ]);
 }
 
-async function runs(context: Context): Promise<readonly Word[]> {
+async function runs(context: Context) {
   const { findFolder } = await import("../../engine/connections/paths.ts");
   const folder = join(findFolder("state", context) ?? "", "runs");
   const ids = (await readdir(folder)).filter((name) => /^\d{8}-\d{6}-[0-9a-f]+$/.test(name));

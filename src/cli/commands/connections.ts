@@ -110,7 +110,7 @@ const COLUMNS: readonly ColumnOf<Row>[] = [
   { name: "default", title: "", value: (row) => (row.default ? "default" : "") },
 ];
 
-async function list({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
+async function list({ options, printer, context }: Desk<GlobalOptions>) {
   const config = readConfig(findFolder("config", context));
   const own = Object.entries(config.connections).map(([name, each]) =>
     rowOf(name, config.default === name, each),
@@ -135,10 +135,7 @@ async function list({ options, printer, context }: Desk<GlobalOptions>): Promise
     if (environment[name as keyof typeof uses]) printer.note(`${name} is set: ${use}`);
 }
 
-async function use(
-  { options, printer, context }: Desk<GlobalOptions>,
-  name: string,
-): Promise<void> {
+async function use({ options, printer, context }: Desk<GlobalOptions>, name: string) {
   if (name === SAMPLE) {
     throw usageError(
       '"sample" is for trying things out and is always named',
@@ -184,7 +181,7 @@ async function set(
   { options, printer, context }: Desk<GlobalOptions>,
   name: string,
   words: readonly string[],
-): Promise<void> {
+) {
   if (name === SAMPLE)
     throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
 
@@ -217,10 +214,7 @@ async function set(
   );
 }
 
-async function remove(
-  { options, printer, context }: Desk<GlobalOptions>,
-  name: string,
-): Promise<void> {
+async function remove({ options, printer, context }: Desk<GlobalOptions>, name: string) {
   if (name === SAMPLE)
     throw usageError(
       '"sample" is built in and cannot be removed',
@@ -279,7 +273,7 @@ The key itself goes on working until it is revoked at the service.`)
 async function logout(
   { options, printer, context }: Desk<GlobalOptions>,
   nameGiven: string | undefined,
-): Promise<void> {
+) {
   const dir = configDir(context);
   const config = readConfig(dir);
   const name =

@@ -57,10 +57,7 @@ See also: headcount forget, headcount suppress`);
     );
 }
 
-async function set(
-  { printer, context }: Desk<GlobalOptions>,
-  settings: readonly string[],
-): Promise<void> {
+async function set({ printer, context }: Desk<GlobalOptions>, settings: readonly string[]) {
   const { runs = "" } = settingsOf("data set", settings, ["runs"]);
   const span = spanMs(runs);
   if (runs !== "forever" && span === undefined)
@@ -89,7 +86,7 @@ async function set(
   );
 }
 
-async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
+async function show({ printer, context }: Desk<GlobalOptions>) {
   const rows = await holdingsHere(context);
   const policy = keptRuns(context) ?? null;
 

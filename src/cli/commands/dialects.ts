@@ -114,10 +114,7 @@ async function adapted(given: Vendor, { price: credits, sharedKey }: AddOptions)
   return vendorOf(JSON.stringify(own, null, 2), `--price ${echo(credits ?? "")}`);
 }
 
-async function add(
-  { options, printer, context }: Desk<AddOptions>,
-  nameGiven: string,
-): Promise<void> {
+async function add({ options, printer, context }: Desk<AddOptions>, nameGiven: string) {
   const name = checkName(nameGiven);
   if (name === SAMPLE)
     throw usageError('"sample" is built in', "choose another name", "reserved_name");
@@ -201,7 +198,7 @@ const COLUMNS: readonly ColumnOf<Summary>[] = [
   },
 ];
 
-async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
+async function list({ options, printer }: Desk<GlobalOptions>) {
   const files = await Promise.all(shippedNames().map(shippedVendor));
   const dialects = files.map(({ file }) => summaryOf(file));
   if (options.json) return printer.document<"connections dialects">({ dialects });
@@ -210,7 +207,7 @@ async function list({ options, printer }: Desk<GlobalOptions>): Promise<void> {
   printer.note(`${counted(dialects.length, "file")}; nobody has called a vendor with one yet`);
 }
 
-async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
+async function show({ printer, context }: Desk<GlobalOptions>, name: string) {
   const config = readConfig(findFolder("config", context));
   // Whoever writes a file of their own begins with one that comes with headcount.
   if (findConnection(config, name) === undefined && shippedNames().includes(name)) {

@@ -48,7 +48,7 @@ interface DoctorFlags extends GlobalOptions {
   readonly yes?: boolean;
 }
 
-async function run({ options, printer, context }: Desk<DoctorFlags>): Promise<void> {
+async function run({ options, printer, context }: Desk<DoctorFlags>) {
   const checks: Check[] = [];
   const add = (check: Check): void => {
     checks.push(check);
@@ -87,7 +87,7 @@ async function tryBuying(
     context,
     printer,
   }: Pick<Desk<object>, "context" | "printer"> & { add: (one: Check) => void },
-): Promise<void> {
+) {
   const { tryPaid } = await import("../../app/doctor/bought.ts");
   const asks = options.yes !== true && canPrompt(context);
 

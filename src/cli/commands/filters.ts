@@ -52,7 +52,7 @@ See also: headcount help filters, headcount schema filter-file`)
     );
 }
 
-async function runFilters(desk: Desk<FiltersOptions>, key: string | undefined): Promise<void> {
+async function runFilters(desk: Desk<FiltersOptions>, key: string | undefined) {
   const { options, printer } = desk;
   if (options.prefix !== undefined || options.top !== undefined) {
     if (key === undefined)
@@ -97,7 +97,7 @@ const TOP = 20;
 async function printValues(
   spec: FilterKeySpec,
   { options, printer, context }: Desk<FiltersOptions>,
-): Promise<void> {
+) {
   const { prefix, top = TOP } = options;
   const { key, match } = spec;
   const title = key.replaceAll("_", " ");
@@ -150,7 +150,7 @@ async function printValues(
   });
 }
 
-async function printAll(entries: readonly Entry[], printer: Printer): Promise<void> {
+async function printAll(entries: readonly Entry[], printer: Printer) {
   if (printer.json) return printer.document<"filters">({ filters: entries });
   await printList(COLUMNS, entries, printer, "none");
   if (printer.terminal)
@@ -174,7 +174,7 @@ const COLUMNS: readonly ColumnOf<Entry>[] = [
   { name: "description", title: null },
 ];
 
-async function printOne(entry: Entry, printer: Printer): Promise<void> {
+async function printOne(entry: Entry, printer: Printer) {
   const { values, ...fields } = entry;
   const lines = Object.entries(fields).map(([name, value]) => [name, String(value)] as const);
   if (printer.json) printer.document<"filters">(entry);

@@ -41,10 +41,7 @@ export function register(program: Command, context: Context): void {
     .does("nothing", atDesk(context, printSchema));
 }
 
-async function printSchema(
-  { printer }: Desk<GlobalOptions>,
-  words: readonly string[],
-): Promise<void> {
+async function printSchema({ printer }: Desk<GlobalOptions>, words: readonly string[]) {
   if (words.length === 0) return printAll(printer);
 
   const phrase = words.join(" ");

@@ -80,7 +80,7 @@ See also: headcount help filters`);
 async function save(
   { options, printer, context }: Desk<SaveOptions & FilterOptions>,
   name: string,
-): Promise<void> {
+) {
   checkSegmentName(name);
   const { filters, canonical } = await readFilters(context, options);
   if (isUnfiltered(canonical)) {
@@ -95,7 +95,7 @@ async function save(
   printer.note(`saved as ${name}: headcount count -s ${name}`);
 }
 
-async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
+async function list({ printer, context }: Desk<GlobalOptions>) {
   const rows = await Promise.all(
     (await savedSegments(context)).map((segment) => described(segment, context)),
   );
@@ -131,15 +131,12 @@ async function described({ name, file, savedAt }: SavedSegment, context: Context
   }
 }
 
-async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
+async function show({ printer, context }: Desk<GlobalOptions>, name: string) {
   const { filters } = await readFilters(context, { segment: [name] });
   printer.document<"segment show">(filters);
 }
 
-async function remove(
-  { printer, context }: Desk<GlobalOptions>,
-  names: readonly string[],
-): Promise<void> {
+async function remove({ printer, context }: Desk<GlobalOptions>, names: readonly string[]) {
   const removed = await removeSegments(context, names);
   if (printer.json)
     printer.document<"segment remove">({ removed: removed.map(({ name }) => name) });

@@ -86,7 +86,7 @@ interface Group {
 
 const noSums = (): Sums => ({ ...NO_SPENDING, rows: 0 });
 
-async function spend({ options, printer, context }: Desk<SpendOptions>): Promise<void> {
+async function spend({ options, printer, context }: Desk<SpendOptions>) {
   const since = sinceMs(options.since, context.now());
   const { runs, damaged } = await readSpend(openRuns(context).folder, since);
   // Its credits are no money: they are in no sum, but where they are asked for.

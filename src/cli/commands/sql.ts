@@ -45,10 +45,7 @@ removed, changed, calls, credits, run. list_people: list, id, since and until (r
     );
 }
 
-async function query(
-  { context, library, printer }: LibraryDesk<SqlOptions>,
-  text: string,
-): Promise<void> {
+async function query({ context, library, printer }: LibraryDesk<SqlOptions>, text: string) {
   if (library === undefined)
     throw usageError("there is nobody to ask about", "headcount search buys people");
 

@@ -33,7 +33,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
   }
 
   await withSession(context, flags, async (session) => {
-    const shown = show === undefined ? undefined : captured();
+    const shown = show && captured();
     const order = {
       ...purchase.order,
       rows: shown?.stream ?? printer.dataStream(formName({ format: "ndjson", ...purchase.order })),

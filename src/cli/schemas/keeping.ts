@@ -132,7 +132,10 @@ const traces = s.object({
   mentions: s.list(s.object({ path: s.text, lines: s.list(s.wholeNumberShape) })),
   gone: s.list(s.text),
 });
-const takenIn = s.object(s.each(s.wholeNumberShape, "files", "rows", "new"));
+const takenIn = s.object({
+  ...s.each(s.wholeNumberShape, "files", "rows", "new"),
+  by: s.list(s.text),
+});
 
 const pruned = s.some(
   s.object({ removed: s.list(s.text) }),

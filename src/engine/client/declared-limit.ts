@@ -1,12 +1,11 @@
 // Tested by test/vendors/paced.test.ts.
+import type { Context } from "../../shared/context.ts";
 import { WaitTooLongError } from "./errors.ts";
 import type { Pacer } from "./pacing.ts";
 
 /** How all that is asked of a connection keeps to the limit that is declared. */
-export interface DeclaredPace {
+export interface DeclaredPace extends Pick<Context, "now" | "sleep"> {
   readonly pacer: Pacer;
-  readonly now: () => number;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly maxWaitMs: number;
   readonly onTurn?: ((ms: number) => void) | undefined;
 }

@@ -23,18 +23,19 @@ interface DeclaredLimits {
 interface Bucket {
   readonly limit: number;
   remaining: number;
-  readonly resetAt: number;
+  resetAt: number;
   nextAt: number;
 }
 
 interface Shared {
   minute?: Bucket;
   day?: Bucket;
-  /** When the last calls go out, where a minute has so many by its file, and when it was said. */
-  calls?: readonly number[];
-  at?: number;
+  /** When it was written. */
+  at: number;
+  /** When the last calls go out, where a minute has so many by its file. */
+  calls: readonly number[];
   /** Until when calls of each who uses the key may be charged. */
-  payers?: Readonly<Record<string, number>>;
+  payers: Record<string, number>;
 }
 
 const MINUTE = 60_000;
@@ -61,11 +62,10 @@ const GUARD_MS = 100;
 
 let pacers = 0;
 
-/** Whether the process of that name is there no more. */
+/** Whether the process of that name is there no more: its call is of whoever goes on. */
 function isGone(name: string): boolean {
   try {
-    kill(Number.parseInt(name, 10), 0);
-    return false;
+    return !kill(Number.parseInt(name, 10), 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH";
   }
@@ -78,11 +78,10 @@ function isGone(name: string): boolean {
 export class Pacer {
   readonly #now: () => number;
   readonly #file: ReturnType<typeof sharedFile> | undefined;
-  #state: Shared = {};
+  #state: Shared = { at: 0, calls: [], payers: {} };
   #lease = 0;
   #leasedUntil = 0;
   #writtenAt = Number.NEGATIVE_INFINITY;
-  #minuteLimit: number | undefined;
   #declared: DeclaredLimits | undefined;
   /** When turns are due that a call has still to make use of, and how far away they were. */
   #turns: { readonly due: number; readonly waitMs: number }[] = [];
@@ -132,7 +131,7 @@ export class Pacer {
     const at = this.#now();
     let isShared = false;
     this.#update((shared) => {
-      const others = Object.entries(shared.payers ?? {}).filter(
+      const others = Object.entries(shared.payers).filter(
         ([name, last]) =>
           name !== this.#name && last > at - FORGOTTEN_MS && (last <= at || !isGone(name)),
       );
@@ -152,13 +151,10 @@ export class Pacer {
     const apartMs = (1_000 + GUARD_MS) / eachSecond;
     let due = at;
     this.#update((shared) => {
-      // Said in the future is by a clock that was set back since: those calls are of now at most.
-      const latest = (shared.at ?? at) > at + TURN_MS ? at : Infinity;
-      const known = (shared.calls ?? []).map((when) => Math.min(when, latest));
+      const known = shared.calls;
       const next = (known.at(-1) ?? -apartMs) + apartMs;
       due = Math.max(at, next, (known.at(-kept) ?? -lastsMs) + lastsMs);
       shared.calls = [...known, due].slice(-kept);
-      shared.at = at;
     });
 
     return due - at;
@@ -212,7 +208,6 @@ export class Pacer {
     const healsDay =
       window === "minute" && limit.remaining > 0 && (this.#state.day?.remaining ?? 1) <= 0;
 
-    if (window === "minute") this.#minuteLimit = limit.limit;
     if (
       !healsDay &&
       own !== undefined &&
@@ -243,13 +238,19 @@ export class Pacer {
   }
 
   perMinute(): number | undefined {
-    return this.#state.minute?.limit ?? this.#minuteLimit;
+    return this.#state.minute?.limit;
   }
 
   #update(change: (shared: Shared) => void): void {
-    if (this.#file === undefined) change(this.#state);
-    else this.#state = this.#file.update(change, this.#state);
-    this.#writtenAt = this.#now();
+    const at = this.#now();
+    const changeOfNow = (shared: Shared): void => {
+      setBack(shared, at);
+      change(shared);
+    };
+
+    if (this.#file === undefined) changeOfNow(this.#state);
+    else this.#state = this.#file.update(changeOfNow, this.#state);
+    this.#writtenAt = at;
   }
 }
 
@@ -263,15 +264,26 @@ function roomOf(bucket: Bucket): number {
   return Math.max(1, Math.min(most, Math.floor(above / 4)));
 }
 
+/** Of a clock that was set back since, all that was said is as much earlier. */
+function setBack(shared: Shared, at: number): void {
+  const backMs = Math.max(0, shared.at - at);
+  shared.at = at;
+  shared.calls = shared.calls.map((when) => when - backMs);
+  for (const [name, last] of Object.entries(shared.payers)) shared.payers[name] = last - backMs;
+  for (const bucket of [shared.minute, shared.day]) {
+    if (bucket === undefined) continue;
+    bucket.resetAt -= backMs;
+    bucket.nextAt -= backMs;
+  }
+}
+
 function refill(shared: Shared, at: number): void {
-  const { limit = 0, resetAt = at } = shared.minute ?? {};
-  // No minute ends so late, but by a clock that was set back since.
-  if (resetAt - at > 2 * MINUTE || (at >= resetAt && limit <= 0)) delete shared.minute;
-  if (shared.minute !== undefined && at >= shared.minute.resetAt) {
-    const windows = Math.floor((at - shared.minute.resetAt) / MINUTE) + 1;
-    const resetAt = shared.minute.resetAt + windows * MINUTE;
-    const remaining = shared.minute.limit + Math.min(0, shared.minute.remaining);
-    shared.minute = { limit: shared.minute.limit, remaining, resetAt, nextAt: at };
+  const { limit = 0, remaining = 0, resetAt = Infinity } = shared.minute ?? {};
+  if (at >= resetAt && limit <= 0) delete shared.minute;
+  else if (at >= resetAt) {
+    const windows = Math.floor((at - resetAt) / MINUTE) + 1;
+    const left = limit + Math.min(0, remaining);
+    shared.minute = { limit, remaining: left, resetAt: resetAt + windows * MINUTE, nextAt: at };
   }
   if (shared.day !== undefined && at >= shared.day.resetAt) delete shared.day;
 }
@@ -342,19 +354,13 @@ const PATIENCE_MS = 200;
 
 function readShared(path: string): Shared | undefined {
   try {
-    const {
-      at = 0,
-      minute,
-      day,
-      calls = [],
-      payers = {},
-    } = JSON.parse(readFileSync(path, "utf8")) as Shared;
-    const whole = (bucket: Bucket | undefined): boolean =>
-      bucket === undefined ||
-      [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    const isRead = whole(minute) && whole(day);
-    return isRead && [at, ...calls, ...Object.values(payers)].every(Number.isFinite)
-      ? { ...(minute && { minute }), ...(day && { day }), at, calls, payers }
+    const shared = JSON.parse(readFileSync(path, "utf8")) as Shared;
+    const { at, calls, payers, minute, day } = shared;
+    const ofBuckets = [minute, day].flatMap((bucket) =>
+      bucket ? [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt] : [],
+    );
+    return [at, ...calls, ...Object.values(payers), ...ofBuckets].every(Number.isFinite)
+      ? shared
       : undefined;
   } catch {
     return undefined;

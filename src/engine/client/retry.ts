@@ -1,4 +1,6 @@
-import { isUntrusted } from "../../shared/errors.ts";
+import type { Context } from "../../shared/context.ts";
+import { type Credits, creditsText, ZERO } from "../../shared/contract/money.ts";
+import { type CliError, failed, isUntrusted } from "../../shared/errors.ts";
 import { LostReplyError, ServiceError, WaitTooLongError } from "./errors.ts";
 import type { Pacer } from "./pacing.ts";
 import type { ReplyMeta, ServiceClient } from "./types.ts";
@@ -10,9 +12,7 @@ export interface RetryWait {
   readonly error: ServiceError | LostReplyError;
 }
 
-export interface RetryOptions {
-  readonly now: () => number;
-  readonly random: () => number;
+export interface RetryOptions extends Pick<Context, "now" | "random"> {
   /**
    * The longest that a service may hold one call up,
    * all its tries and waits together, in milliseconds.
@@ -21,8 +21,7 @@ export interface RetryOptions {
   readonly attempts?: number;
 }
 
-export interface CallOptions extends RetryOptions {
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+export interface CallOptions extends RetryOptions, Pick<Context, "sleep"> {
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: ((wait: RetryWait) => void) | undefined;
 }
@@ -86,9 +85,7 @@ export class CallAttempts {
   #afterLimit(error: ServiceError): RetryWait {
     const { now, random, maxWaitMs } = this.#options;
     const attempt = ++this.#limited;
-    const delay =
-      error.retryAfterMs ??
-      (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
+    const delay = error.retryAfterMs ?? (error.rateLimit && error.rateLimit.resetAt - now());
     const waitMs = Math.ceil(Math.max(delay ?? backoff(attempt, random), leastWait(attempt - 1)));
     const waitedMs = this.#limitedMs;
 
@@ -166,7 +163,9 @@ export async function retryCall<T>(
 
 export interface PacedOptions extends CallOptions {
   readonly pacer: Pacer;
-  readonly onReply: (meta: ReplyMeta, free: boolean) => void;
+  readonly onReply: (meta: ReplyMeta) => void;
+  /** A call that is free by the contract says that it took so much. */
+  readonly onCharged: (amount: Credits) => void;
   readonly onTurn: (ms: number) => void;
 }
 
@@ -182,35 +181,56 @@ async function turnOf(
   await sleep(waitMs, signal);
 }
 
+const chargedForFree = (amount: Credits): CliError =>
+  failed.incomplete(
+    `the service says that it charged ${creditsText(amount)} for a call that is free by the ` +
+      "contract: nothing more is asked of it",
+    '"price" of a dialect file says what a call costs: then it is quoted, and asked about',
+    "price_moved",
+  );
+
+type Replied = { readonly meta: ReplyMeta } | undefined;
+
+async function watch<T extends Replied>(
+  call: Promise<T>,
+  { onReply, pacer }: PacedOptions,
+): Promise<T> {
+  try {
+    const reply = await call;
+    if (reply === undefined) return reply;
+    pacer.observe(reply.meta.rateLimit);
+    onReply(reply.meta);
+    return reply;
+  } catch (error) {
+    pacer.observe((error as Partial<ServiceError>).rateLimit);
+    throw error;
+  }
+}
+
 /**
  * Free calls wait for their turn and are retried; paid
  * ones stay single attempts, for whoever keeps the books.
+ * Behind a free one that charges none goes out.
  */
 export function paced(client: ServiceClient, options: PacedOptions): ServiceClient {
-  const { pacer } = options;
-  async function watch<T extends { readonly meta: ReplyMeta } | undefined>(
-    call: Promise<T>,
-    free = false,
-  ): Promise<T> {
-    try {
-      const reply = await call;
-      if (reply === undefined) return reply;
-      pacer.observe(reply.meta.rateLimit);
-      options.onReply(reply.meta, free);
-      return reply;
-    } catch (error) {
-      pacer.observe((error as Partial<ServiceError>).rateLimit);
-      throw error;
-    }
-  }
+  let dear: CliError | undefined;
+  /** Whether counts charge the first one tells, before any other goes out. */
+  let first: Promise<unknown> | undefined;
 
-  function free<T extends { readonly meta: ReplyMeta } | undefined>(
+  function free<T extends Replied>(
     call: (signal?: AbortSignal) => Promise<T>,
     signal = options.signal,
   ): Promise<T> {
     const attempt = async (inner?: AbortSignal): Promise<T> => {
       await turnOf(options, inner);
-      return watch(call(inner), true);
+      if (dear !== undefined) throw dear;
+      const reply = await watch(call(inner), options);
+      const { creditsUsed = ZERO } = reply?.meta ?? {};
+      if (creditsUsed <= 0n) return reply;
+
+      options.onCharged(creditsUsed);
+      dear = chargedForFree(creditsUsed);
+      throw dear;
     };
 
     return retryCall(attempt, { ...options, signal });
@@ -224,7 +244,12 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     learn: (limits) => client.learn(limits),
     account: (signal) => free((inner) => client.account(inner), signal),
     key: (signal) => free((inner) => client.key(inner), signal),
-    count: (filters, signal) => free((inner) => client.count(filters, inner), signal),
+    count: async (filters, signal) => {
+      if (first !== undefined) await first;
+      const reply = free((inner) => client.count(filters, inner), signal);
+      first ??= reply.catch(() => undefined);
+      return reply;
+    },
     counts: (filters, companies, signal) =>
       free((inner) => client.counts(filters, companies, inner), signal),
     facets: (filters, key, { signal, ...fields } = {}) =>
@@ -233,11 +258,12 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
       free((inner) => client.sketch(filters, from, cells, inner), signal),
     ids: (filters, next, signal) => free((inner) => client.ids(filters, next, inner), signal),
     peopleByDigest: (filters, digests, call) =>
-      watch(client.peopleByDigest(filters, digests, call)),
-    searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),
+      watch(client.peopleByDigest(filters, digests, call), options),
+    searchPage: (filters, position, call) =>
+      watch(client.searchPage(filters, position, call), options),
     employeesPage: (company, position, call) =>
-      watch(client.employeesPage(company, position, call)),
-    enrich: (company, call) => watch(client.enrich(company, call)),
+      watch(client.employeesPage(company, position, call), options),
+    enrich: (company, call) => watch(client.enrich(company, call), options),
     close: () => client.close(),
   };
 }

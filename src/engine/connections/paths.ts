@@ -32,7 +32,7 @@ const MAC = {
 /** Undefined where the environment names no home at all (a bare container, cron). */
 export function findFolder(kind: Kind, { env, platform }: Surroundings): string | undefined {
   const own = OWN_VARIABLE[kind];
-  const path = own === undefined ? undefined : env[own];
+  const path = own && env[own];
   if (path) return path;
 
   // The XDG rules ask for absolute paths only.

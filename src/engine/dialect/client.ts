@@ -4,7 +4,7 @@ import { grouped, isObject, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
 import type { DialectFile, Meaning, VendorCall } from "../../shared/dialect/shape.ts";
-import { CliError, option, say, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, option, say, usageError } from "../../shared/errors.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { type DeclaredPace, requestTurn } from "../client/declared-limit.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
@@ -222,12 +222,11 @@ export class DialectClient implements ServiceClient {
     const { name } = this.#file;
     const why =
       price > 0n ? `a count costs ${creditsText(price)} there` : "its file has no call that counts";
-    return new CliError({
-      code: "uncounted",
-      category: "usage",
-      message: `${name} has no free count: ${why}, and none is bought unasked`,
-      hint: say`a search needs no count: ${option("max_credits", "N")} bounds what it buys`,
-    });
+    return usageError(
+      `${name} has no free count: ${why}, and none is bought unasked`,
+      say`a search needs no count: ${option("max_credits", "N")} bounds what it buys`,
+      "uncounted",
+    );
   }
 
   async counts() {
@@ -609,24 +608,20 @@ function around(used: Credits, remaining: Credits | undefined, whole?: JsonValue
 }
 
 const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: string): CliError =>
-  new CliError({
-    code: "price_moved",
-    category: "incomplete",
-    message:
-      `${name} charged ${creditsText(charged)} for a call that ${does}, ` +
+  failed.incomplete(
+    `${name} charged ${creditsText(charged)} for a call that ${does}, ` +
       `which by its file costs ${creditsText(declared)}`,
-    hint:
-      `"price" says in the file what a call costs, and "none" of it what nobody costs; where ` +
+    `"price" says in the file what a call costs, and "none" of it what nobody costs; where ` +
       "others buy by the same key elsewhere, connections add ... --shared-key",
-  });
+    "price_moved",
+  );
 
 const strange = (
   { name }: DialectFile,
   { field, row, came }: NonNullable<ReturnType<typeof strayIn>>,
 ): CliError =>
-  new CliError({
-    code: "not_as_filtered",
-    category: "incomplete",
-    message: `row ${row} of ${name} says ${field} "${came}", which was not asked for`,
-    hint: `what came is kept; a search without ${field}, or a file that says it otherwise, buys on`,
-  });
+  failed.incomplete(
+    `row ${row} of ${name} says ${field} "${came}", which was not asked for`,
+    `what came is kept; a search without ${field}, or a file that says it otherwise, buys on`,
+    "not_as_filtered",
+  );

@@ -3,7 +3,7 @@ import { type Credits, credits, parseCredits, priceOf, ZERO } from "../../shared
 import { echo, harmlessLine, isObject } from "../../shared/contract/text.ts";
 import { placed, type VendorBody } from "../../shared/dialect/holes.ts";
 import type { DialectFile, Meaning, VendorCall } from "../../shared/dialect/shape.ts";
-import { CliError } from "../../shared/errors.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
 import { type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
 import { LostReplyError, type ReplyMeta, ServiceError } from "../client/errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "../client/rate-limit.ts";
@@ -114,12 +114,11 @@ export function notAsDeclared(
       ? `nothing stands there, beside ${echo(there)}`
       : `there is ${echo(stringifyExact(found))}`;
 
-  return new CliError({
-    code: "not_as_declared",
-    category: "incomplete",
-    message: `${name} answers otherwise than its file says: ${is} at "${echo(place)}"; ${stands}`,
-    hint: `what came is kept; where it stands is said by "reply" in the file`,
-  });
+  return failed.incomplete(
+    `${name} answers otherwise than its file says: ${is} at "${echo(place)}"; ${stands}`,
+    `what came is kept; where it stands is said by "reply" in the file`,
+    "not_as_declared",
+  );
 }
 
 /** What a reply says beside its people; undefined: there was none. */

@@ -73,7 +73,7 @@ export class Lists {
           WHERE output = ?`,
       output,
     );
-    return row === undefined ? undefined : { ...row, ...headOf(row) };
+    return row && { ...row, ...headOf(row) };
   }
 
   /** The files of the lists that are kept here. */

@@ -122,10 +122,9 @@ export class JoinOutput implements Output {
 
   #joined(body: string, { match, why, record }: Answer, ours: readonly string[]): string {
     const { join, rendering } = this.#view;
-    const cells = record === undefined ? undefined : cellsOf(record);
+    const cells = record && cellsOf(record);
     const values = ours.map((field): JsonValue => {
-      const value =
-        record === undefined ? undefined : (cells?.get(field) ?? fieldValue(record, field));
+      const value = record && (cells?.get(field) ?? fieldValue(record, field));
       return value ?? null;
     });
 

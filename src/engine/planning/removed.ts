@@ -168,7 +168,7 @@ export function weighings(unknowns: readonly Unknown[], room: number): Weighings
     solve: (sums) => {
       const first = left.solve(sums.slice(0, left.sets.length));
       const second = right.solve(sums.slice(left.sets.length));
-      return first === undefined || second === undefined ? undefined : [...first, ...second];
+      return first && second && [...first, ...second];
     },
   };
 }

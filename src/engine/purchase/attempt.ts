@@ -1,5 +1,5 @@
 // Tested by test/scene/errors.test.ts.
-import { credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { PageTurns } from "../client/declared-limit.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
@@ -7,14 +7,13 @@ import { asLost, smallerSize, USUAL_BOUNDS } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
 import { isFault, type Unit } from "../runs/journal.ts";
-import type { Run } from "../runs/run.ts";
 import { chargedForError, drawnRefused } from "./failures.ts";
-import type { Flown, FreeBalance } from "./flight.ts";
+import type { Flown } from "./flight.ts";
 import { cursorGone } from "./page-failures.ts";
 import type { Wall } from "./remaining.ts";
-import type { Settlement, SettlementParts } from "./settle.ts";
+import type { Buying, Settlement, SettlementParts } from "./settle.ts";
 import type { Source } from "./source.ts";
-import type { Clock, Seller, Wait } from "./world.ts";
+import { lasted, type Seller, type Wait } from "./world.ts";
 
 const ATTEMPTS = 10;
 const ONCE_MORE_MS = 1_000;
@@ -23,15 +22,20 @@ const ONCE_MORE_MS = 1_000;
  */
 const MOST_SIZES = USUAL_BOUNDS.length;
 
-export interface AttemptOptions extends Clock, Seller {
-  readonly run: Run;
+export interface AttemptOptions extends Buying, Seller {
   readonly source: Source;
   readonly onWait: (wait: Wait | undefined) => void;
-  readonly onNotice?: ((text: string) => void) | undefined;
 }
 
 export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" | "remaining"> {
-  readonly reading: FreeBalance;
+  /** The free balance, read where money is in doubt (reading.ts). */
+  readonly reading: {
+    take(
+      need: "room" | "funds",
+      flown: Flown,
+      before?: (free: Credits) => Promise<void>,
+    ): Promise<boolean>;
+  };
   readonly settlement: Settlement;
 }
 
@@ -104,9 +108,10 @@ export class Attempts {
     const { books } = this.#options.run.state;
     if (!books.isUnderWay(unit.attempt)) {
       const isRoomy = (): boolean => budget.fits(budget.riskOf(unit));
-      // A promise is believed of one lost reply.
-      const isTried = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
-      if (!isRoomy() || isTried) await reading.take(isTried ? "promise" : "room", flown);
+      // A promise is believed of one lost reply, and of one refusal.
+      const isLostAgain = budget.isPromised(unit) && books.lossesOf(unit.intent.key) > 1;
+      const isTried = isLostAgain || books.isTrusting;
+      if (!isRoomy() || isTried) await reading.take(isTried ? "funds" : "room", flown);
       if (!isRoomy()) {
         flight.shelve(unit);
         flight.remove(unit);
@@ -231,13 +236,10 @@ export class Attempts {
     onWait({ reason, until: now() + ms, why });
     flight.turn(flown, "paused");
 
-    const isOver = await sleep(ms, flight.halt).then(
-      () => flight.stopped,
-      () => true,
-    );
+    const isOn = await lasted(sleep, ms, flight.halt);
     flight.turn(flown, "flying");
     onWait(undefined);
-    return !isOver;
+    return isOn;
   }
 
   /**

@@ -38,7 +38,6 @@ export interface BuyerOptions
   readonly perPage: number;
   readonly perPageTold: boolean;
   readonly concurrency: number;
-  readonly interrupted: AbortSignal;
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   /** Asked after each page that was handed on: whether what came is reason to buy no more. */
   readonly enough?: (() => boolean) | undefined;

@@ -164,7 +164,7 @@ function requireNobodyAgain(run: RunReader, seen: Quote): void {
 async function mayReplace({ id, plan }: Run, { options, deps }: Trade): Promise<boolean> {
   const overwrite = options.overwrite || plan.guard?.overwrite === true;
   const { stateDir, disk, now } = deps;
-  const sha256 = options.output === undefined ? undefined : await sha256Of(options.output);
+  const sha256 = options.output && (await sha256Of(options.output));
   const entries = sha256 === undefined ? [] : await registerIn(stateDir, disk, now).entries();
   const isOwn = entries.some(
     (file) => file.path === options.output && file.by === id && file.sha256[0] === sha256,

@@ -273,7 +273,6 @@ export const PAGE_TWICE = "page_twice";
 
 /** Nothing more is bought on what was once answered so: going on ends the same way. */
 const SPOILT = new Set([
-  "price_moved",
   "impossible_charge",
   "page_too_long",
   "not_as_filtered",
@@ -291,12 +290,10 @@ const ENDS: Readonly<Record<string, EndedRecord["how"]>> = {
 
 export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | undefined {
   const { code, category, next } = failure;
-  const { plan, state } = run;
-  // A company that came empty and was charged: the others are bought all the same.
-  const isEmpty = plan.target.kind === "enrich" && code === "price_moved";
+  const { state } = run;
   const isWhole =
     code === "incomplete" && next === undefined && state.rows >= (run.wanted ?? Infinity);
-  const isOver = category === "not_found" || isWhole || (SPOILT.has(code) && !isEmpty);
+  const isOver = category === "not_found" || isWhole || SPOILT.has(code);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
 
@@ -437,7 +434,7 @@ function stopped(failure: CliError, run: RunReader, { progress, open, on, writes
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.call ?? failure.said,
-    details: [...details, progress, ...open, ...(hint === undefined ? [] : [hint])],
+    details: [details, progress, open, hint ?? []].flat(),
     hint:
       isLast || (category === "incomplete" && !OF_MACHINE.has(code))
         ? goesOn

@@ -25,15 +25,6 @@ export interface Flown {
   readonly alone: boolean;
 }
 
-/** The free balance, read where money is in doubt (reading.ts). */
-export interface FreeBalance {
-  take(
-    need: "room" | "promise" | "funds",
-    flown: Flown,
-    before?: (free: Credits) => Promise<void>,
-  ): Promise<boolean>;
-}
-
 /** Those of settled ones are counted in the run. */
 const rowsOf = (units: readonly Unit[]): number =>
   units.reduce((sum, { intent, settled }) => sum + (settled ? 0 : intent.perPage), 0);
@@ -202,8 +193,8 @@ export class Flight {
     return units.some((other) => byPosition(other, unit) < 0);
   }
 
-  wait(unit: Unit): void {
-    this.#pending = [...this.#pending, unit].sort(byPosition);
+  wait(...units: Unit[]): void {
+    this.#pending = [...this.#pending, ...units].sort(byPosition);
   }
 
   nextWaiting(): Unit | undefined {
@@ -218,7 +209,7 @@ export class Flight {
 
   /** There is more room now: they are asked for again. */
   unshelve(): void {
-    this.#pending = [...this.#pending, ...this.#shelved.splice(0)].sort(byPosition);
+    this.wait(...this.#shelved.splice(0));
   }
 
   get hasShelved(): boolean {

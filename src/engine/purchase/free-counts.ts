@@ -1,5 +1,6 @@
 // Tested by test/unit/free-counts.test.ts.
 
+import type { Context } from "../../shared/context.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import {
   type Filters,
@@ -32,13 +33,11 @@ const AT_ONCE = 4;
 /** Characters of one list: room is left for the other filters of a question. */
 const LIST_CHARACTERS = MAX_CHARACTERS * 0.8;
 
-export interface FreeCountsOptions {
+export interface FreeCountsOptions extends Pick<Context, "now" | "sleep"> {
   readonly client: Pick<ServiceClient, "count" | "facets" | "ids" | "sketch">;
   readonly maxCalls: number;
   /** What helps where it takes more. */
   readonly hint?: Sentence;
-  readonly now: () => number;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly signal: AbortSignal;
   /** What the account says; replies tell it better. */
   readonly perMinute?: number | undefined;

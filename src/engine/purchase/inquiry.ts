@@ -42,7 +42,7 @@ export async function stillOpen(
 ): Promise<Plan | undefined> {
   const { store, account, options, deps } = trade;
   const open = options.fresh ? undefined : await openOf(identity, options.limit, store);
-  const moved = open === undefined ? undefined : await checkSame(open, account, deps);
+  const moved = open && (await checkSame(open, account, deps));
 
   if (open === undefined) return undefined;
   if (moved === undefined) return (await isBoughtElsewhere(open, store)) ? undefined : open;

@@ -4,6 +4,7 @@ import {
   type Credits,
   credits,
   creditsLess,
+  maxCredits,
   ONE_CREDIT,
   sumOfCredits,
   ZERO,
@@ -258,10 +259,13 @@ export function spentOf(run: RunReader, { account, deps }: Omit<Trade, "store">)
   return { rows, settled, uncertain, lost, price, floor };
 }
 
-/** What a row of it costs, and why that is a guess where nobody told. */
+/**
+ * What a row of it costs: as it is told, or dearer where that was paid; and
+ * why that is a guess where nobody told.
+ */
 export function rowPrice({ kind }: Pick<Target, "kind">, { costs }: AccountView, paid?: Credits) {
   const call = PAID_CALLS[kind];
-  const price = costs[call] ?? paid;
+  const price = paid === undefined ? costs[call] : maxCredits(costs[call] ?? ZERO, paid);
   const untold =
     `the account does not tell what ${call} costs; ` +
     "counted as 1 credit until the first row tells";

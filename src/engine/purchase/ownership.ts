@@ -81,7 +81,7 @@ export interface Narrowed {
 export const mostRows = (share: OwnedShare | undefined): number => share?.estimate?.rows ?? 0;
 
 export const newPeopleIn = (share: OwnedShare | undefined): number | undefined =>
-  share === undefined ? undefined : share.total - share.owned;
+  share && share.total - share.owned;
 
 const isPlain = (target: Target): target is Extract<Target, { kind: "search" }> =>
   target.kind === "search" && (target.owned ?? target.sample) === undefined;

@@ -57,7 +57,7 @@ export async function unreadRows(run: RunReader): Promise<CliError | undefined> 
 
   return incomplete(
     "unread_rows",
-    `${counted(rows, "paid row")} cannot be read, as no JSON: ${someOf(places)}`,
+    `${counted(rows, "paid row")} cannot be read, as no record in JSON: ${someOf(places)}`,
     {
       details: ["what came is kept there, and all other rows were read"],
       hint: say`the same command with ${option("again")} asks for such rows once more, and pays for

@@ -176,7 +176,7 @@ export const drawnOf = ({
   draw,
   counts = [],
 }: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
-  draw === undefined ? undefined : { seed: draw.seed, pages: pagesOf(draw.pages, counts) };
+  draw && { seed: draw.seed, pages: pagesOf(draw.pages, counts) };
 
 export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, parcel, maxDepth = Infinity, spent, balance, drawn } = input;

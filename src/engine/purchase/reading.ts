@@ -3,11 +3,11 @@ import { type Credits, credits, creditsText, ZERO } from "../../shared/contract/
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import type { Books } from "../runs/books.ts";
-import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget } from "./budget.ts";
 import type { Flight, Flown } from "./flight.ts";
-import type { Clock, Seller } from "./world.ts";
+import type { Buying } from "./settle.ts";
+import { lasted, type Seller } from "./world.ts";
 
 /**
  * How long nothing is asked before a reading that is to prove something: balances are late.
@@ -20,12 +20,9 @@ const SHORT_REST_MS = 1_000;
 const HELD_LOOKS = 5;
 const HELD_MS = 500;
 
-interface ReadingOptions extends Clock, Seller {
-  readonly run: Run;
+interface ReadingOptions extends Buying, Seller {
   /** As the account told it before anything was bought; undefined: it tells none. */
   readonly balance: Credits | undefined;
-  readonly interrupted: AbortSignal;
-  readonly onNotice?: ((text: string) => void) | undefined;
 }
 
 interface ReadingParts {
@@ -41,11 +38,9 @@ const NEEDS = {
   room: ({ isRead, unread, wantsRest }: Books): boolean => unread > 0n && (!isRead || wantsRest),
   /** A promise, a guess, or what was free is held against it before anything else goes out. */
   belief: ({ isUnseen }: Books): boolean => isUnseen,
-  /** A page was lost twice under a key that is promised to be known. */
-  promise: ALWAYS,
   /** Neither account nor answer told what a row costs. */
   price: ALWAYS,
-  /** The balance may be used up, or others topped it up. */
+  /** The balance may be used up, or topped up; or a promise of keys was believed long enough. */
   funds: ALWAYS,
   /** Everything is bought, or nothing more is. */
   end: (books: Books): boolean => !books.isRead || NEEDS.room(books),
@@ -105,8 +100,11 @@ export class BalanceReading {
   }
 
   async #account(isProof: boolean, before?: (free: Credits) => Promise<void>): Promise<boolean> {
-    const { run, now } = this.#options;
-    const rested = (isProof || run.state.books.wantsRest) && (await this.#rest());
+    const { interrupted, now, run, sleep } = this.#options;
+    const { isPrompt, wantsRest } = run.state.books;
+    const ms = isPrompt ? SHORT_REST_MS : REST_MS;
+    // Nobody waits for a proof where the run is stopped.
+    const rested = (isProof || wantsRest) && (await lasted(sleep, ms, interrupted));
 
     const askedAt = now();
     const account = await this.#told();
@@ -126,13 +124,6 @@ export class BalanceReading {
     this.#parts.budget.balance = balance;
     this.#say();
     return true;
-  }
-
-  /** @returns false where the run is stopped: nobody waits for a proof then */
-  #rest(): Promise<boolean> {
-    const { interrupted, run, sleep } = this.#options;
-    const ms = run.state.books.isPrompt ? SHORT_REST_MS : REST_MS;
-    return sleep(ms, interrupted).then(ALWAYS, () => false);
   }
 
   async #told(): Promise<AccountView | undefined> {

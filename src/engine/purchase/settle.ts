@@ -1,6 +1,7 @@
 // Tested by test/scene/replies.test.ts.
 import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
+import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsText, maxCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, option, say } from "../../shared/errors.ts";
@@ -38,13 +39,16 @@ import {
 import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";
 
-export interface SettlementOptions {
+/** What all have who buy the pages of a run. */
+export interface Buying extends Pick<Context, "now" | "sleep" | "random" | "interrupted"> {
   readonly run: Run;
-  readonly now: () => number;
+  readonly onNotice?: ((text: string) => void) | undefined;
+}
+
+export interface SettlementOptions extends Buying {
   readonly datasetVersion: string | null;
   readonly source: Targets;
   readonly onSettled: () => void;
-  readonly onNotice?: ((text: string) => void) | undefined;
 }
 
 export interface SettlementParts {
@@ -168,7 +172,9 @@ export class Settlement {
           `says "${unasked.came}": whether they are who was asked for nobody can tell`,
       );
     if (meta.creditsUsed === undefined)
-      this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
+      this.#sayOnce(
+        "no amount that can be read tells what a call cost; booked at the price of the quote",
+      );
 
     const { declared = ZERO, told = declared } = price ?? {};
     if (told >= ZERO && told < declared)

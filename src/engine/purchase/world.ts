@@ -47,6 +47,13 @@ export interface Progress {
   readonly wait: Wait | undefined;
 }
 
+/** @returns whether it lasted; false where what it waits with ended */
+export const lasted = (sleep: Clock["sleep"], ms: number, ends: AbortSignal): Promise<boolean> =>
+  sleep(ms, ends).then(
+    () => !ends.aborted,
+    () => false,
+  );
+
 /** The rate limit that is known: the account tells it, or the headers of replies. */
 export const perMinuteOf = (
   account: Pick<AccountView, "perMinute">,

@@ -28,8 +28,8 @@ import {
  *
  * Whatever a hold was sent with, it counts as no less than the rows at the dearest price seen, and
  * than the dearest answer seen that brought no rows. A price of 0 is never learned.
- * Who promises to know a key is believed: what brought no rows cost what it says,
- * and asking again under the key adds nothing to what was lost, however often.
+ * Who promises to know a key is believed: what brought no rows cost what it says, once without a
+ * reading, and asking again under the key adds nothing to what was lost, however often.
  *
  * Quiet readings cut a run into epochs, each with the fall of the
  * balance: `rest` of it is what neither answers nor our other runs tell,
@@ -129,7 +129,7 @@ interface Attempt {
   most: Credits | undefined;
   /** Its reply was lost, and it is asked for again under a key that is promised to be known. */
   heir: Attempt | undefined;
-  /** Another attempt under the same promised key tells what they cost together. */
+  /** By a promise of keys: another attempt under its key tells what they cost, or it was free. */
   isSpoken: boolean;
   /** Whether its answer says what it cost. */
   isSaid: boolean;
@@ -186,6 +186,9 @@ const shareOf = ({ hold, rows: asked, parcel = 1 }: Sent, rows: number): Credits
 
 /** Rows came for it, and what they cost is what left the balance. */
 const isMeasured = ({ state }: Attempt): boolean => state === "untold";
+
+/** A reply under the same promised key tells what it cost, or it is that reply. */
+const isAnswered = ({ isSpoken, state }: Attempt): boolean => isSpoken && state !== "free";
 
 const isFlying = ({ state }: Attempt): boolean => state === "flying";
 
@@ -302,10 +305,17 @@ export class Books {
     const isUnread = (one: Attempt): boolean => one.sent.isGuess === true && one.came > 0;
     const isOpen = (one: Attempt): boolean => one.state === "free" && this.#slack([one]) > 0n;
     return (
-      (!this.#sawPromise && this.#isKept && this.#open.some(({ isSpoken }) => isSpoken)) ||
+      this.isTrusting ||
+      (!this.#sawPromise && this.#isKept && this.#open.some(isAnswered)) ||
       (!this.#sawFree && [...this.#unsure].some(isOpen)) ||
       (!this.isRead && this.#open.some(isUnread))
     );
+  }
+
+  /** Whether a promise is believed of several answers, which no reading showed to be free. */
+  get isTrusting(): boolean {
+    const refused = this.#open.filter((one) => one.isSpoken && !isAnswered(one));
+    return this.#isKept && refused.length > 1;
   }
 
   /** Whether the balance shows what was charged at once, as far as anybody saw. */
@@ -487,8 +497,7 @@ export class Books {
       this.#tell(attempt, least);
       if (exact) attempt.most = least;
       else if (rows > 0) attempt.most = most;
-      else if (attempt.state === "free" && promised && this.#isKept && !isFault)
-        attempt.most = least;
+      else attempt.isSpoken = attempt.state === "free" && promised && this.#isKept && !isFault;
     }
     if (this.#slack([attempt]) === 0n && attempt.most !== undefined) this.#unsure.delete(attempt);
   }
@@ -521,7 +530,7 @@ export class Books {
     for (const one of from) one.most = maxCredits(one.least, minCredits(one.most ?? most, most));
     // Who keeps keys charged once, whichever of them that was.
     const isOnce = this.#isKept && earlier.every(({ sent }) => sent.promised === true);
-    if (isOnce) for (const one of earlier) one.isSpoken = one.state !== "free";
+    if (isOnce) for (const one of earlier) one.isSpoken ||= one.state !== "free";
     if (!isTold && charged !== undefined) {
       this.#tell(charged, least);
       charged.most = maxCredits(least, charged.most ?? most);
@@ -747,7 +756,8 @@ export class Books {
 
   /** More is gone than one charge of each key explains: lost ones may have been charged each. */
   #doubtPromise(ended: readonly Attempt[]): void {
-    if (!this.#isKept || !ended.some((one) => one.heir !== undefined || one.isSpoken)) return;
+    const isRelied = ended.some((one) => one.heir !== undefined || isAnswered(one));
+    if (!this.#isKept || !(isRelied || this.isTrusting)) return;
     this.#isKept = false;
     this.#unsure = new Set(this.#open);
   }

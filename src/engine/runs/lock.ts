@@ -4,6 +4,7 @@ import { open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promis
 import { connect, createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { platform } from "node:process";
+import type { Context } from "../../shared/context.ts";
 import { CliError, option, say } from "../../shared/errors.ts";
 import { isRunning, type ProcessIdentity, systemText, thisProcess } from "../../shared/process.ts";
 import { claim, errorCode, FILE_MODE } from "./disk.ts";
@@ -115,9 +116,7 @@ export interface Lock {
   release(): Promise<void>;
 }
 
-export interface LockOptions {
-  readonly now: () => number;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+export interface LockOptions extends Pick<Context, "now" | "sleep"> {
   readonly wait?: boolean;
   readonly signal?: AbortSignal;
   readonly onWait?: (holder: LockHolder | undefined, what: string) => void;

@@ -313,7 +313,7 @@ const behind = (end: number, follows: number): number => (follows > 0 ? end + fo
 
 /** @param bytes of the line that begins there. `isTail`: it may be torn, as the last one */
 function entryAt(bytes: Buffer | undefined, at: number, size: number) {
-  const entry = bytes === undefined ? undefined : decodeLine(bytes);
+  const entry = bytes && decodeLine(bytes);
   const end = at + (bytes?.length ?? 0) + 1;
   const follows = entry?.record.follows ?? 0;
   return {

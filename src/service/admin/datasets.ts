@@ -61,7 +61,7 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
       current = version;
     }
     const entry = entries.get(key);
-    return entry === undefined ? undefined : answerFor(entry, whose, time());
+    return entry && answerFor(entry, whose, time());
   }
 
   async function count(filters: CanonicalFilters, key: string, whose: string): Promise<Counted> {

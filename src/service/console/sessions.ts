@@ -102,7 +102,7 @@ export class Sessions {
 
   async byKey(text: string, address: string): Promise<SignedIn> {
     const parsed = parseApiKey(text.trim());
-    const key = parsed === undefined ? undefined : await this.#options.store.findKey(parsed.hash);
+    const key = parsed && (await this.#options.store.findKey(parsed.hash));
     if (!isGood(key, this.#options.now())) {
       this.#countFailure(address);
       throw new ConsoleRefusal(

@@ -98,7 +98,7 @@ function addReference(
   const sendReference: Handler = async (request, reply) => {
     reference ??= import("../reference/page.ts");
     const { REFERENCE_CSP, referenceFile } = await reference;
-    const said = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
+    const said = publicUrl && new URL(publicUrl).origin;
     const path = request.url.split("?", 1)[0] ?? "";
     const file = referenceFile(path, said ?? baseOf(request));
     if (file === undefined) return notFound(request, reply);

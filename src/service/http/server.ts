@@ -27,7 +27,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { engine, store, host = "127.0.0.1" } = options;
   const { sleep, ...clocks } = clocksOf(options);
   const served = await serveDatasets(engine, options.testEngine, clocks, options.leftOut);
-  const tls = options.tls === undefined ? undefined : await readTls(options.tls, clocks.now());
+  const tls = options.tls && (await readTls(options.tls, clocks.now()));
   const scheme = tls === undefined ? "http" : "https";
 
   await store.recover(0);
@@ -173,9 +173,8 @@ function running(app: HttpApp, url: string, parts: Closing) {
       return near;
     },
 
-    consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
-    metricsUrl:
-      metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
+    consoleUrl: browser && `${browser.origin()}/console`,
+    metricsUrl: metrics && `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
     flush: () => flushAll(parts),
 

@@ -231,7 +231,7 @@ export function administration(database: LedgerDatabase, office: Office): Admini
 
     async key(id) {
       const [row] = await database.read(`${KEY_DETAILS} WHERE k.id = $1`, id);
-      return row === undefined ? undefined : keyDetail(row);
+      return row && keyDetail(row);
     },
 
     updateKey: (id, changes, act) => acts(act, (acting) => updateKey(id, changes, rowLock, acting)),

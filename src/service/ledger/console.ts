@@ -43,7 +43,7 @@ export const consoleStore = (database: LedgerDatabase, now: () => number): Conso
 const toolsOf = (database: LedgerDatabase) => ({
   one: async <Value>(sql: string, read: (row: Row) => Value, ...values: readonly unknown[]) => {
     const [row] = await database.read(sql, ...values);
-    return row === undefined ? undefined : read(row);
+    return row && read(row);
   },
   write: (durability: Durability, sql: string, ...values: readonly unknown[]): Promise<number> =>
     database.change(durability, () => change(sql, ...values)),
@@ -209,7 +209,7 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   // Taken by this very session: its first try was committed and the word of it was lost.
   if (count === 0) {
     const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", id);
-    return again === undefined ? undefined : rights;
+    return again && rights;
   }
 
   yield* insert("console_sessions", { ...session, ...rights, id }, OR_NOTHING);

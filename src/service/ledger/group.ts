@@ -104,8 +104,7 @@ function* readGroup(
     holds: new Map<string, string>(),
     requests: new Map<string, string>(),
   };
-  const money =
-    lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
+  const money = lock && (yield* readMoney([lock], " FOR UPDATE OF b", links.heads));
 
   const records = yield* readReplies([...replies.values()], { instances, now });
   for (const { holdId, ownerAlive, reply } of records.values())

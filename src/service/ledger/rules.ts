@@ -143,14 +143,12 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   const { amount, call, idempotency } = request;
   const { accountId, mode } = moneyOf(draft, request);
   const keyFacts = draft.keys.get(request.keyId);
-  const why =
-    (keyFacts === undefined ? undefined : endOf(keyFacts, draft.now)) ??
-    endOfSession(draft, request);
+  const why = (keyFacts && endOf(keyFacts, draft.now)) ?? endOfSession(draft, request);
   if (why !== undefined) return { kind: "key_ended", why };
 
   const origin = keyFacts?.origin ?? request.keyId;
   const budget = draft.budgets.get(origin);
-  const key = idempotency === undefined ? undefined : recordKey(request, call, idempotency.key);
+  const key = idempotency && recordKey(request, call, idempotency.key);
   const record = key === undefined ? undefined : draft.records.get(key);
 
   if (key !== undefined && record !== undefined && idempotency !== undefined) {

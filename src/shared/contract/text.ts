@@ -63,7 +63,7 @@ export const withoutSecrets = (text: string): string => text.replace(SECRETS, "*
 export function echo(value: unknown): string {
   let text: string;
   try {
-    text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+    text = typeof value === "object" ? JSON.stringify(value) : String(value);
   } catch {
     text = String(value);
   }
@@ -154,9 +154,9 @@ export const isLinkName = (value: unknown): value is string =>
   typeof value === "string" && /^[a-z0-9][a-z0-9-]{0,31}$/.test(value);
 
 /** What a text is in JSON; undefined where it is none. */
-export function jsonIn(text: string): unknown {
+export function jsonIn(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch {
     return undefined;
   }

@@ -75,28 +75,36 @@ export class Page {
    */
   release(): void {
     const { buffer, length } = this.#bytes;
-    if (length !== buffer.byteLength) return;
+    // What is gone already Node 22 refuses to let go of again.
+    if (length === 0 || length !== buffer.byteLength) return;
     nobody ??= closedPort();
     nobody.postMessage(undefined, [buffer as ArrayBuffer]);
   }
 
   /**
-   * Reads the body of a reply, whatever it is: rows that are no JSON are `broken`, and none of
-   * its rows. A reply that holds nothing of that kind has no rows, and says why (`problem`).
+   * Reads the body of a reply, whatever it is: rows that are no object of JSON are `broken`,
+   * and none of its rows. A reply that holds nothing of that kind has no rows, and says why
+   * (`problem`).
    */
   static read(body: Buffer, kind: RecordKind): Page {
     const text = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
     const bytes = text.subarray(0, MARK.length).equals(MARK) ? text.subarray(MARK.length) : text;
-    const spans = findRows(bytes, kind);
-    if (!("starts" in spans)) return new Page(bytes, NOTHING, undefined, spans);
+    const found = findRows(bytes, kind);
+    if (!("starts" in found)) return new Page(bytes, NOTHING, undefined, found);
 
-    const isRow = (start: number): boolean => bytes[start] !== LETTER_N;
-    if (spans.broken.length === 0 && spans.starts.every(isRow)) return new Page(bytes, spans);
-    const broken = new Set(spans.broken);
+    const { starts } = found;
+    const isRecord = (start: number): boolean => bytes[start] === OPEN_OBJECT;
+    if (found.broken.length === 0 && starts.every(isRecord)) return new Page(bytes, found);
+
+    // A text or a number among them was paid for too; `null` is where nobody was.
+    const strange = starts.flatMap((start, row) =>
+      isRecord(start) || bytes[start] === LETTER_N ? [] : [row],
+    );
+    const broken = new Set([...found.broken, ...strange]);
     return new Page(
       bytes,
-      spans,
-      [...spans.starts.keys()].filter((row) => !broken.has(row) && isRow(spans.starts[row] ?? 0)),
+      { ...found, broken: [...broken].sort((a, b) => a - b) },
+      [...starts.keys()].filter((row) => !broken.has(row) && isRecord(starts[row] ?? 0)),
     );
   }
 

@@ -6,6 +6,7 @@ import { gunzipSync } from "node:zlib";
 import { counted, echo, isObject, jsonIn } from "../contract/text.ts";
 import { type CodeOf, usageError } from "../errors.ts";
 import { optional } from "../packages.ts";
+import { type JsonRecord, parseExact } from "../rows/values.ts";
 import { elementLines, withoutByteOrderMark } from "./bytes.ts";
 import { CsvScanner, cellTexts } from "./csv-scanner.ts";
 import {
@@ -28,7 +29,7 @@ export interface TableRow {
   /** One for each column: as written, of JSON the words of a value. */
   readonly cells: readonly string[];
   /** Of JSON: the object as it was written, and its members. */
-  readonly object?: { readonly text: string; readonly fields: Readonly<Record<string, unknown>> };
+  readonly object?: { readonly text: string; readonly fields: JsonRecord };
 }
 
 export interface InputTable {
@@ -175,13 +176,13 @@ async function parquetLines(bytes: Buffer): Promise<string> {
 }
 
 /** What may name something: ids may be numbers, as long as they are exact. */
-const isWord = (value: unknown): value is string | number =>
-  typeof value === "string" || Number.isSafeInteger(value);
+const isWord = (value: unknown): value is string | number | bigint =>
+  typeof value === "string" || typeof value === "bigint" || Number.isSafeInteger(value);
 
 const TAKEN_OUT = "jq -c 'first(.. | arrays)[]' takes the rows out";
 
 function ofObjects(name: string, text: string, notes: readonly string[]): InputTable {
-  const objects: { line: number; text: string; fields: Record<string, unknown> }[] = [];
+  const objects: { line: number; text: string; fields: JsonRecord }[] = [];
   const values: TableRow[] = [];
   const plain = text.replace(/^\ufeff/, "");
   const only = jsonIn(plain);
@@ -196,8 +197,8 @@ function ofObjects(name: string, text: string, notes: readonly string[]): InputT
     const line = raw.trim();
     if (line === "") continue;
 
-    const value = jsonIn(line);
-    if (isObject(value)) objects.push({ line: index + 1, text: line, fields: value });
+    const value = jsonIn(line, parseExact);
+    if (isObject(value)) objects.push({ line: index + 1, text: line, fields: value as JsonRecord });
     else if (isWord(value)) values.push({ line: index + 1, cells: [String(value)] });
     else
       throw usageError(

@@ -272,7 +272,7 @@ export async function writeAgain(
     name: `${plan.id}-forget`,
   };
   const { file } = await writePages(pages, writing, context);
-  return file === undefined ? undefined : { ...file, file: plan.output ?? "" };
+  return file && { ...file, file: plan.output ?? "" };
 }
 
 export async function replaceOutput(

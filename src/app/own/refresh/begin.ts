@@ -19,7 +19,7 @@ export async function prepare(
   ...[request, session, context, events]: Parameters<Refreshing["planRefresh"]>
 ): Promise<Prepared> {
   const world = worldOf(session, context);
-  const output = request.output === undefined ? undefined : await checkOutput(request.output);
+  const output = request.output && (await checkOutput(request.output));
   await checkSink({ ...request.terms, ...request.view, output }, "person", world.disk);
 
   const deps = {

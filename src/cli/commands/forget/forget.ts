@@ -39,10 +39,7 @@ See also: headcount suppress`)
     );
 }
 
-async function forget(
-  { options, printer, context }: Desk<ForgetOptions>,
-  word: string,
-): Promise<void> {
+async function forget({ options, printer, context }: Desk<ForgetOptions>, word: string) {
   const traces = await findTraces(word, context);
 
   if (options.dryRun === true) {

@@ -113,7 +113,7 @@ function failureAll(
 }
 
 function sayFailure(job: string, { message, details, hint }: CliError, printer: Printer): void {
-  const lines = [`error: ${message}`, ...details, ...(hint === undefined ? [] : [`hint: ${hint}`])];
+  const lines = [`error: ${message}`, details, hint === undefined ? [] : `hint: ${hint}`].flat();
   for (const line of lines) printer.say(`${job}: ${harmless(`${line}`)}`);
 }
 
@@ -137,7 +137,7 @@ async function dueJobs(
       });
   }
 
-  const times = later.flatMap(({ next }) => (next === undefined ? [] : [next]));
+  const times = later.flatMap(({ next }) => next ?? []);
   if (due.length === 0) {
     const next = times.length === 0 ? "" : `; the next is at ${timeText(Math.min(...times))}`;
     printer.note(`No job is due${next}. headcount jobs run NAME runs one all the same.`);

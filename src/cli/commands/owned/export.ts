@@ -47,7 +47,7 @@ export function register(owned: Command, context: Context): void {
 async function exportOwned(
   { context, library, options, printer }: LibraryDesk<ExportOwnedOptions>,
   filters: CanonicalFilters,
-): Promise<void> {
+) {
   async function* pages(): AsyncGenerator<Page> {
     if (library !== undefined) yield* recordPages(library.records(filters));
   }

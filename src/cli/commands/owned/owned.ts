@@ -75,7 +75,7 @@ export function registerStatus(owned: Command, context: Context): void {
     );
 }
 
-async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Promise<void> {
+async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>) {
   const totals = totalsOf(library?.database);
   const document = {
     people: totals.people,
@@ -125,6 +125,7 @@ export function registerImport(owned: Command, context: Context): void {
         "with an id or the address of a profile. From then on they count as owned, " +
         "at no price, and as true when the file was last written.",
     )
+    .option("--column <name>", "the column that alone tells who they are (default: id, profiles)")
     .option("--dry-run", "only say how many")
     .examples(`
   $ headcount owned import people.csv --dry-run
@@ -136,14 +137,14 @@ export function registerImport(owned: Command, context: Context): void {
       async (options: ImportOptions, files: readonly string[]) => {
         // Everything is read before anything is taken in: a
         // file that is refused leaves the library as it was.
-        const sources: PeopleFile[] = [];
+        const sources: Source[] = [];
         for (const file of files) {
           const table = await readTableFile(context, file, "people", MAX_BYTES);
-          const { records, silent } = recordsIn(table, inputName(file));
+          const { records, silent, by } = recordsIn(table, inputName(file), options.column);
           if (silent) context.stderr.write(`warning: ${inputName(file)} has ${silent}\n`);
           const written =
             file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
-          sources.push({ name: basename(file), at: Math.floor(written), records });
+          sources.push({ name: basename(file), at: Math.floor(written), records, by });
         }
 
         const { path } = shelfOf(options, context);
@@ -154,11 +155,13 @@ export function registerImport(owned: Command, context: Context): void {
     );
 }
 
-type ImportOptions = ShelfOptions & { readonly dryRun?: boolean };
+type ImportOptions = ShelfOptions & { readonly dryRun?: boolean; readonly column?: string };
+/** With the columns that told who they are. */
+type Source = PeopleFile & { readonly by: readonly string[] };
 
 function takeIn(
   { library, options, printer }: LibraryDesk<ImportOptions>,
-  sources: readonly PeopleFile[],
+  sources: readonly Source[],
 ): void {
   const isDry = options.dryRun === true;
   const all = sources.flatMap(({ records }) => records);
@@ -169,11 +172,12 @@ function takeIn(
       ? new Set(identitiesOf(all)).size
       : importRecords(library, sources, isDry ? "ROLLBACK" : undefined);
 
-  const taken = { files: sources.length, rows, new: fresh };
+  const by = [...new Set(sources.flatMap((source) => source.by))];
+  const taken = { files: sources.length, rows, new: fresh, by };
   if (printer.json) printer.document<"owned import">(isDry ? { would_take_in: taken } : taken);
   printer.note(
     `${isDry ? "Would take in" : "Took in"} ${counted(rows, "row")}: ` +
-      `${counted(fresh, "person", "people")} not owned before`,
+      `${counted(fresh, "person", "people")} not owned before, told by ${by.map(echo).join(", ")}`,
   );
 }
 
@@ -191,7 +195,7 @@ export function registerRebuild(owned: Command, context: Context): void {
     );
 }
 
-async function rebuild({ context, options, printer }: Desk<ShelfOptions>): Promise<void> {
+async function rebuild({ context, options, printer }: Desk<ShelfOptions>) {
   const opened = await rebuildLibrary(shelfOf(options, context), openRuns(context));
   if (opened === undefined) {
     if (printer.json) printer.document<"owned rebuild">({ people: 0, rows_paid: 0 });
@@ -242,10 +246,7 @@ function documentOf(purchases: readonly PastPurchase[]) {
   };
 }
 
-async function show(
-  { library, printer }: LibraryDesk<ShelfOptions>,
-  person: string,
-): Promise<void> {
+async function show({ library, printer }: LibraryDesk<ShelfOptions>, person: string) {
   const people = library?.find(person) ?? [];
   if (library === undefined || people.length === 0) throw notOwned(person);
 

@@ -69,10 +69,7 @@ A run that is not finished gives what it has so far, and says so.`)
 }
 
 /** The run's rows, every one once, in another form. Reads what was kept; asks no service. */
-async function exportRun(
-  { options, printer, context }: Desk<ExportRunOptions>,
-  name: string,
-): Promise<void> {
+async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, name: string) {
   const view = readView(context, options);
   const store = openRuns(context);
   const id = await store.resolve(name);

@@ -41,7 +41,7 @@ export function registerRemove(runs: Command, context: Context): void {
     );
 }
 
-async function remove(desk: Desk<RemoveOptions>, names: readonly string[]): Promise<void> {
+async function remove(desk: Desk<RemoveOptions>, names: readonly string[]) {
   const store = openRuns(desk.context);
   const runs = new Map<string, RunSummary>();
   for (const name of names) {
@@ -72,7 +72,7 @@ What was spent stays known, and the people stay owned. See also: headcount data`
     );
 }
 
-async function prune(desk: Desk<RemoveOptions>, age: string | undefined): Promise<void> {
+async function prune(desk: Desk<RemoveOptions>, age: string | undefined) {
   const { context, options } = desk;
   const span = age ?? keptRuns(context);
   if (span === undefined) {
@@ -111,11 +111,7 @@ export async function applyRetention(context: Context, printer: Printer): Promis
   }
 }
 
-async function removeAll(
-  store: RunStore,
-  runs: readonly RunSummary[],
-  desk: Desk<RemoveOptions>,
-): Promise<void> {
+async function removeAll(store: RunStore, runs: readonly RunSummary[], desk: Desk<RemoveOptions>) {
   const { context, options, printer } = desk;
   const isAsked = options.yes === true || canPrompt(context);
   const byForce = sameCommand(context, "--force", ...(isAsked ? [] : ["--yes"]));
@@ -143,7 +139,7 @@ async function removeKeeping(
   runs: readonly RunSummary[],
   options: Pick<RemoveOptions, "force">,
   context: Context,
-): Promise<void> {
+) {
   const ids = new Set(runs.map(({ id }) => id));
   const shelves = runs
     .map(({ plan }) => shelfOfPlan(stateDir(context), plan))
@@ -168,7 +164,7 @@ async function removeKeeping(
 }
 
 /** Rows go with a run: a person is asked, a script has to say that it means it. */
-async function agree(runs: readonly RunSummary[], context: Context): Promise<void> {
+async function agree(runs: readonly RunSummary[], context: Context) {
   const rows = runs.reduce((sum, run) => sum + run.rows, 0);
   const what =
     `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} ` +

@@ -68,7 +68,7 @@ export function registerList(runs: Command, context: Context): void {
     );
 }
 
-async function list({ options, printer, context }: Desk<ListOptions>): Promise<void> {
+async function list({ options, printer, context }: Desk<ListOptions>) {
   const since = sinceMs(options.since, context.now());
   const all = await openRuns(context).list();
   const wanted = all.filter(
@@ -238,7 +238,7 @@ function whyNoMore(receipt: Documents["runs show"]["receipt"]): string | undefin
   return all.length === 0 ? undefined : all.join("; ");
 }
 
-async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
+async function show({ printer, context }: Desk<GlobalOptions>, name: string) {
   const store = openRuns(context);
   const summary = await store.find(name);
   const { id, plan, status, problem } = summary;

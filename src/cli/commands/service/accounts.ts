@@ -78,10 +78,7 @@ export function register(service: Command, context: Context): void {
   }
 }
 
-async function create(
-  { options, printer, store }: StoreDesk<CreateOptions>,
-  id: string,
-): Promise<void> {
+async function create({ options, printer, store }: StoreDesk<CreateOptions>, id: string) {
   const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import(
     "../../../service/admin/keys.ts"
   );
@@ -158,7 +155,7 @@ export function registerLink(service: Command, context: Context): void {
 async function printLink(
   { context, options, store }: StoreDesk<LinkOptions>,
   role: (typeof ROLES)[number],
-): Promise<void> {
+) {
   const { account, name = "", publicUrl: url } = options;
   if (name !== "" && !isLinkName(name))
     throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
@@ -191,10 +188,7 @@ export function registerSessions(service: Command, context: Context): void {
 const listSessions = async ({ printer, store }: StoreDesk<FolderOptions>): Promise<void> =>
   printList(SESSION_COLUMNS, await store.console.sessions(), printer, "Nobody is signed in.");
 
-async function endSession(
-  { context, printer, store }: StoreDesk<FolderOptions>,
-  id: string,
-): Promise<void> {
+async function endSession({ context, printer, store }: StoreDesk<FolderOptions>, id: string) {
   const ended = await store.console.endSession(id, actor(context));
   if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
   if (printer.json) printer.document<"service sessions end">({ id, ended: true });

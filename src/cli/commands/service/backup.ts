@@ -37,7 +37,7 @@ export function register(service: Command, context: Context): void {
     );
 }
 
-async function run({ options, printer, context }: Desk<FolderOptions>, to: string): Promise<void> {
+async function run({ options, printer, context }: Desk<FolderOptions>, to: string) {
   const dir = await folderOf(options, context);
   const target = resolve(context.cwd, to);
   const store = await storeOf(options, context);
@@ -136,7 +136,7 @@ export function registerVerify(service: Command, context: Context): void {
     );
 }
 
-async function verify({ options, printer, context }: Desk<VerifyOptions>): Promise<void> {
+async function verify({ options, printer, context }: Desk<VerifyOptions>) {
   const dir = await folderOf(options, context);
   const store = await storeOf(options, context);
   const files = "a folder of service backup, a SQLite file, a head";
@@ -210,10 +210,7 @@ export function registerRestore(service: Command, context: Context): void {
     );
 }
 
-async function restoreFrom(
-  { options, printer, context }: Desk<RestoreOptions>,
-  from: string,
-): Promise<void> {
+async function restoreFrom({ options, printer, context }: Desk<RestoreOptions>, from: string) {
   const dir = await folderOf(options, context);
   try {
     const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");

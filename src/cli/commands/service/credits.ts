@@ -130,7 +130,7 @@ async function refund(
   { options, printer, store }: StoreDesk<AccountOptions & AdjustOptions>,
   id: string,
   text: string | undefined,
-): Promise<void> {
+) {
   const { account } = options;
   const amount = text === undefined ? undefined : creditsGiven("credits refund", text);
   const entryId = BigInt(wholeNumber("credits refund", 1, Number.MAX_SAFE_INTEGER)(id));

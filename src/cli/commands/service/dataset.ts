@@ -62,14 +62,14 @@ const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
   { name: "source", title: "from", long: true },
 ];
 
-async function list(desk: Desk<FolderOptions>): Promise<void> {
+async function list(desk: Desk<FolderOptions>) {
   const versions = await onVersions(desk, async ({ datasetDir }, { versionsOf }) =>
     versionsOf(datasetDir),
   );
   await printList(COLUMNS, versions, desk.printer, "No dataset yet.");
 }
 
-async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void> {
+async function rollBack(desk: Desk<FolderOptions>, wanted: string) {
   const { printer } = desk;
   const { before, now } = await onVersions(desk, async (setup, versions) => {
     const [before] = await versions.versionsOf(setup.datasetDir);

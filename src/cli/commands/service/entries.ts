@@ -55,12 +55,7 @@ export function register(service: Command, context: Context): void {
     .does(LEDGER, atStore(context, entries));
 }
 
-async function entries({
-  context,
-  options,
-  printer,
-  store,
-}: StoreDesk<EntriesOptions>): Promise<void> {
+async function entries({ context, options, printer, store }: StoreDesk<EntriesOptions>) {
   const { account, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
     accountId: account,
@@ -161,7 +156,7 @@ export function registerUsage(service: Command, context: Context): void {
     .does(LEDGER, atStore(context, usage));
 }
 
-async function usage({ context, options, printer, store }: StoreDesk<UsageOptions>): Promise<void> {
+async function usage({ context, options, printer, store }: StoreDesk<UsageOptions>) {
   const { account, key, mode } = options;
   const by = wordsGiven("--by", options.by, GROUPS);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
@@ -215,7 +210,7 @@ export function registerAudit(service: Command, context: Context): void {
     .does(LEDGER, atStore(context, audit));
 }
 
-async function audit({ context, options, printer, store }: StoreDesk<AuditOptions>): Promise<void> {
+async function audit({ context, options, printer, store }: StoreDesk<AuditOptions>) {
   const times = timesOf(options, context.now());
   const whose = present({ accountId: options.account });
   await printPages(AUDIT_COLUMNS, { limit: options.limit, printer }, (limit, last) =>

@@ -52,7 +52,7 @@ See also: headcount service suppress`)
     );
 }
 
-async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
+async function forget(desk: Desk<ForgetOptions>, word: string) {
   const { options, printer, context } = desk;
   const name = suppressedName(word);
   if (name === undefined || name.kind === "domain") {
@@ -232,7 +232,7 @@ with --dataset, as in "headcount serve"; without it the people leave that one wi
  * Serves nobody who is on the list; where a process
  * died in between, the same command again does it.
  */
-async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlags>): Promise<void> {
+async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlags>) {
   const { context, options, printer } = desk;
   const away = await withBuild(desk, () => leaveOutOfServers(names, options, context));
   if (away !== undefined) {

@@ -94,7 +94,7 @@ function refusedLimit(text: string): { readonly rows: number } | { readonly shar
 
 const GOES_ON = "the same command makes and sends what is missing";
 
-async function run(desk: Desk<ImportOptions>): Promise<void> {
+async function run(desk: Desk<ImportOptions>) {
   const { context, options, printer } = desk;
   const { people, companies = [], map } = options;
   if (people === undefined)
@@ -274,7 +274,7 @@ export function registerGenerate(service: Command, context: Context): void {
     .does(LEDGER, atDesk(context, generate));
 }
 
-async function generate(desk: Desk<GenerateOptions>): Promise<void> {
+async function generate(desk: Desk<GenerateOptions>) {
   const { context, options, printer } = desk;
   if (options.people === undefined)
     throw usageError("--people is missing", "for example --people 50000");

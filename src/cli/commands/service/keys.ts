@@ -98,12 +98,7 @@ function registerMaking(keys: Command, context: Context): void {
     .does(LEDGER, atStore(context, rotate));
 }
 
-async function create({
-  context,
-  options,
-  printer,
-  store,
-}: StoreDesk<CreateOptions>): Promise<void> {
+async function create({ context, options, printer, store }: StoreDesk<CreateOptions>) {
   const { account: accountId, mode } = options;
   const { now } = context;
   const init = { ...keyBoundsOf(options, now()), accountId, name: nameOf(options.name), mode, now };
@@ -117,7 +112,7 @@ async function show(
   document: Documents["service keys create" | "service keys rotate"],
   printer: Printer,
   context: Context,
-): Promise<void> {
+) {
   try {
     if (printer.json) printer.document<"service keys create" | "service keys rotate">(document);
     else printer.text(`${key}\n`);
@@ -135,7 +130,7 @@ async function rotate(
   { context, options, printer, store }: StoreDesk<AccountOptions>,
   word: string,
   overlap: string,
-): Promise<void> {
+) {
   const overlapMs = overlapOf(overlap);
   const old = await requireKey(store, word, options);
   const { rotateKey } = await import("../../../service/admin/keys.ts");
@@ -162,10 +157,7 @@ async function rotate(
   });
 }
 
-async function set(
-  { context, options, printer, store }: StoreDesk<SetOptions>,
-  word: string,
-): Promise<void> {
+async function set({ context, options, printer, store }: StoreDesk<SetOptions>, word: string) {
   const { name } = options;
   const changes = {
     ...keyBoundsOf(options, context.now()),
@@ -180,22 +172,14 @@ async function set(
   await printList(columns(context.now()), [await requireKey(store, id, options)], printer, "");
 }
 
-async function list({
-  context,
-  options,
-  printer,
-  store,
-}: StoreDesk<AccountOptions>): Promise<void> {
+async function list({ context, options, printer, store }: StoreDesk<AccountOptions>) {
   const none =
     "No keys yet: headcount service keys " +
     `create${forAccount(options)}${placeFlags(options)} makes one.`;
   await printList(columns(context.now()), await store.listKeys(options.account), printer, none);
 }
 
-async function revoke(
-  { options, printer, store }: StoreDesk<AccountOptions>,
-  word: string,
-): Promise<void> {
+async function revoke({ options, printer, store }: StoreDesk<AccountOptions>, word: string) {
   const { id, revokedAt } = await requireKey(store, word, options);
   const revoked = revokedAt === null && (await store.revokeKey(id));
   if (printer.json) printer.document<"service keys revoke">({ id, revoked: true });

@@ -10,12 +10,13 @@ import {
   type SuppressedKind,
   type SuppressedName,
 } from "../../../shared/contract/suppression.ts";
-import { counted, echo, grouped, someOf, unguarded } from "../../../shared/contract/text.ts";
+import { counted, echo, grouped, someOf } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { asideOf } from "../../../shared/tables/dialect.ts";
 import { columnsFor, personKind, squeezed } from "../../../shared/tables/headings.ts";
-import type { InputTable } from "../../../shared/tables/table.ts";
+import { columnsSought, filledCells } from "../../../shared/tables/sought.ts";
+import { headedBy, type InputTable } from "../../../shared/tables/table.ts";
 import type { Command, GlobalOptions, Touches } from "../../options.ts";
 import { type ColumnOf, documentsOf, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
@@ -23,6 +24,7 @@ import { atDesk, type Desk } from "../../terminal/printer.ts";
 export type SuppressOptions = GlobalOptions & {
   readonly kind?: SuppressedKind;
   readonly note?: string;
+  readonly column?: string;
 };
 
 export interface ListPlace<Options extends SuppressOptions> {
@@ -43,16 +45,17 @@ const SPOKEN = 5;
 /** Digits of a mark that are shown, and the fewest that name an entry. */
 const MARK_DIGITS = 12;
 
+const kind = (command: Command): Command =>
+  command.oneOf("--kind <kind>", "what the words are (default: as they look)", SUPPRESSED_KINDS);
+const note = (command: Command): Command =>
+  command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
+
 export function addListCommands<Options extends SuppressOptions>(
   parent: Command,
   context: Context,
   place: ListPlace<Options>,
 ): void {
   const { touches, options: own = (command) => command } = place;
-  const kind = (command: Command): Command =>
-    command.oneOf("--kind <kind>", "what the words are (default: as they look)", SUPPRESSED_KINDS);
-  const note = (command: Command): Command =>
-    command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
   const adding = (command: Command): Command =>
     (place.addOptions ?? ((it) => it))(own(note(kind(command))));
   const { now, sleep, interrupted: signal } = context;
@@ -88,6 +91,7 @@ export function addListCommands<Options extends SuppressOptions>(
 
   adding(parent.command("import <file>"))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
+    .option("--column <name>", "the column of the file that tells people")
     .does(
       touches.import,
       opening(async (opened, file: string) => {
@@ -152,7 +156,7 @@ const CHECKED: readonly ColumnOf<Checked>[] = [
   { name: "note", long: true, value: ({ entry }) => entry?.note ?? null },
 ];
 
-async function check(opened: Opened, words: readonly string[]): Promise<void> {
+async function check(opened: Opened, words: readonly string[]) {
   const { list, place, printer } = opened;
   const checked: Checked[] = [];
   for (const who of words) {
@@ -196,10 +200,11 @@ const spoken = ({ kind, id, address, domain }: SuppressedName): string =>
  * people: of each row the best of what it has.
  */
 function namesIn(
-  table: InputTable,
+  input: InputTable,
   file: string,
-  { kept, options: { kind: said }, printer }: Opened,
+  { kept, options: { kind: said, column }, printer }: Opened,
 ): readonly SuppressedName[] {
+  const table = headedBy(input, column);
   const { columns, headings, isList, rows } = table;
   const isOther = (place: number): boolean => {
     const name = squeezed(headings[place] ?? "");
@@ -208,23 +213,21 @@ function namesIn(
     // What a CRM numbers its records by is known to a service of one's own at most.
     return name === "recordid" && kept !== undefined && said === undefined;
   };
-  const places = isList ? [0] : columnsFor(table, "person").filter((place) => !isOther(place));
-  if (places.length === 0) {
-    throw usageError(
-      `${inputName(file)} has no column that tells people: ${columns.map(echo).join(", ")}`,
-      "one of network_url, profile_url or id is needed, or a list with one of them a line",
-      "bad_name",
-    );
-  }
+  const places = columnsSought(
+    table,
+    "person",
+    [inputName(file), column, said !== undefined],
+    columnsFor(table, "person", column).filter((place) => column || !isOther(place)),
+  );
 
   const silent: string[] = [];
-  const names = rows.flatMap(({ line, cells }) => {
-    if (!isList && asideOf(cells) !== undefined) return [];
-    const words = places.flatMap((place) => {
-      const text = unguarded(cells[place] ?? "").trim();
-      const kind = said ?? (isList ? undefined : personKind(headings[place] ?? ""));
-      return text === "" ? [] : [{ text, kind }];
-    });
+  const names = rows.flatMap((row) => {
+    const { line, cells, object } = row;
+    if (!isList && object === undefined && asideOf(cells) !== undefined) return [];
+    const words = filledCells(row, places).map(({ text, place }) => ({
+      text,
+      kind: said ?? (isList ? undefined : personKind(headings[place] ?? "")),
+    }));
     const [word] = words;
     if (word === undefined) silent.push(String(line));
     if (word === undefined || (isList && word.text.startsWith("#"))) return [];
@@ -257,7 +260,7 @@ function namesIn(
   );
 }
 
-async function add(opened: Opened, names: readonly SuppressedName[]): Promise<void> {
+async function add(opened: Opened, names: readonly SuppressedName[]) {
   const { list: suppression, options, printer } = opened;
   const { note } = options;
   const added = await suppress(names, note, suppression);
@@ -277,10 +280,7 @@ async function add(opened: Opened, names: readonly SuppressedName[]): Promise<vo
   if (hidden !== undefined) printer.note(`of the people you have that hides ${grouped(hidden)}`);
 }
 
-async function remove(
-  { list, options, place, printer }: Opened,
-  words: readonly string[],
-): Promise<void> {
+async function remove({ list, options, place, printer }: Opened, words: readonly string[]) {
   const isMark = (word: string): boolean =>
     options.kind === undefined && /^[0-9a-f]{12,32}$/.test(word);
   const names = words.map((word) => nameOf(word, options.kind));
@@ -299,7 +299,7 @@ async function remove(
   printer.note(`removed ${counted(removed, "entry", "entries")}; the list has ${entries}`);
 }
 
-async function show({ list, printer }: Opened): Promise<void> {
+async function show({ list, printer }: Opened) {
   const entries = await list.entries();
   if (printer.json) printer.document({ entries: documentsOf(ENTRIES, entries) });
   else await printList(ENTRIES, entries, printer, "nobody is suppressed");

@@ -3,6 +3,7 @@ import type { SuppressedKind, SuppressedName } from "../suppression.ts";
 import { echo } from "../text.ts";
 import { canonicalAddress, canonicalDomain } from "./address.ts";
 import { read } from "./read.ts";
+import { isFiller } from "./words.ts";
 
 /**
  * Who is left out by a text: an address or a domain as it is read everywhere; any
@@ -11,7 +12,7 @@ import { read } from "./read.ts";
  */
 export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
   const word = text.trim();
-  if (kind === "id") return word === "" ? undefined : { kind, id: word, address: null };
+  if (kind === "id") return isFiller(word) ? undefined : { kind, id: word, address: null };
   if (kind === "domain") {
     const domain = canonicalDomain(word);
     return domain === undefined ? undefined : { kind, domain };

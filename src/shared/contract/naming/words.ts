@@ -53,7 +53,7 @@ emekli|öğrenci|işsiz|diğer|boş
 /** Without the signs around it, and without what stands between its words. */
 const bare = (text: string): string =>
   normalForm(text)
-    .replace(/^[^\p{L}\p{N}#]+|[^\p{L}\p{M}\p{N}!?]+$/gu, "")
+    .replace(/^[^\p{L}\p{N}#/\\]+|[^\p{L}\p{M}\p{N}!?]+$/gu, "")
     .replace(/[\s_-]+/g, "");
 
 /** Made when first asked for: 3 ms of CPU, and most commands ask for none. */

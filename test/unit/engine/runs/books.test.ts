@@ -1051,6 +1051,31 @@ describe("more rules, with pages of 20 rows at 1 credit", () => {
     expect(twice.riskOf(own(3, "b"))).toBe(of(20));
     expect(booksOf(own(1), told(1, 20), quiet(50)).keepsKeys).toBe(true);
   });
+
+  test("a limit under a promised key is believed to be free once, and the second is held against the balance", () => {
+    const one = [own(1), refused(1), own(2), told(2, 20)];
+    const two = [...one, own(3, "b"), refused(3), own(4, "b")];
+    const trusts = (...facts: readonly Fact[]): readonly boolean[] => {
+      const { isTrusting, isUnseen, keepsKeys } = booksOf(quiet(100), ...facts);
+      return [isTrusting, isUnseen, keepsKeys];
+    };
+
+    expect(trusts(...one)).toEqual([false, false, true]);
+    expect(trusts(...two)).toEqual([true, true, true]);
+    expect(trusts(...two, quiet(80))).toEqual([false, false, true]);
+    expect(trusts(...two, quiet(70))).toEqual([false, false, false]);
+    expect(sumsOf(booksOf(quiet(100), ...one, quiet(75)))).toEqual({
+      told: 20,
+      doubt: 0,
+      others: 5,
+    });
+    // One is under way: what it may cost stands beside what the two took.
+    expect(sumsOf(booksOf(quiet(100), ...two, quiet(70)))).toEqual({
+      told: 20,
+      doubt: 30,
+      others: 0,
+    });
+  });
 });
 
 /** What does not hold of the bounds and the cap; undefined where all does. */
