@@ -19,14 +19,12 @@ const INPUTS = /^--(filters|input|people|companies|suggest)$/;
  */
 export function excessWord(command: Command, argv: readonly string[]): CliError {
   const path = pathOf(command);
-  const [first = ""] = command.args;
-
   const word = command.args[command.registeredArguments.length] ?? "";
 
   // `runs exprot`: read as an argument of the command that `runs` alone stands for.
   const group = command.parent?.parent == null ? undefined : command.parent;
   if (group !== undefined && !argv.includes(command.name())) {
-    return noCommand(first, group);
+    return noCommand(command.args[0] ?? "", group);
   }
 
   const flags = command.options.map(({ long }) => long ?? "");

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { execPath } from "node:process";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { asTyped } from "../support/as-typed.ts";
@@ -62,6 +63,30 @@ describe.skipIf(!existsSync("/dev/full"))(
         });
       },
     );
+
+    test("an agent's server whose answers nobody takes ends as every command, and at once", async () => {
+      const child = spawn(execPath, [BIN, "mcp"], {
+        cwd: u.dir,
+        env: { PATH: process.env.PATH ?? "", ...u.env },
+        stdio: ["pipe", full, "pipe"],
+      });
+      const hello = {
+        protocolVersion: "2025-06-18",
+        capabilities: {},
+        clientInfo: { name: "t", version: "1" },
+      };
+      child.stdin?.write(
+        `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: hello })}\n`,
+      );
+      const [[code], stderr] = await Promise.all([
+        once(child, "close"),
+        text(child.stderr as Readable),
+      ]);
+      expect({ code, stderr }).toEqual({
+        code: 5,
+        stderr: expect.stringContaining("the disk is full"),
+      });
+    });
 
     /** Ends with its code, and what it left on the disk. */
     async function onDisk(size: string, argv: readonly string[]) {

@@ -71,10 +71,12 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
 /** @throws CliError `over_cap` where a cap pays for the look-ups at most, and for nobody */
 function requireRoomBeside(cost: Credits, lookUps: Credits, cap: Credits | undefined): void {
   if (cap === undefined || cap > cost) return;
-  const message =
+  throw failed.credits(
     `--max-credits pays for the look-ups at most (${creditsText(lookUps)}), ` +
-    "and for nobody; nothing was spent";
-  throw failed.credits(message, "--dry-run prices both", "over_cap");
+      "and for nobody; nothing was spent",
+    "--dry-run prices both",
+    "over_cap",
+  );
 }
 
 /** @param rest companies of which no address is known, so that nobody is counted there */

@@ -162,9 +162,8 @@ async function readJob(
   problems: DocumentProblem[],
 ): Promise<Omit<Job, "problem">> {
   if (!JOB_NAME.test(name)) {
-    const rule = "letters, digits, dashes, dots and _, at most 64";
-    const message = `"${echo(name)}" is no name of a job: ${rule}`;
-    problems.push({ ...at, message });
+    const rule = "is no name of a job: letters, digits, dashes, dots and _, at most 64";
+    problems.push({ ...at, message: `"${echo(name)}" ${rule}` });
   }
 
   if (!isObjectNode(node)) problems.push({ ...textPlaceOf(node), message: "a job is an object" });

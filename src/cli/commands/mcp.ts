@@ -234,6 +234,8 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const ended = new Promise<void>((done) => {
     if (options.port === undefined)
       for (const over of ["end", "close"]) context.stdin.once(over, done);
+    // What answers are written to is gone: its error is that of the command.
+    context.stdout.once("error", done);
     closing.signal.addEventListener("abort", () => done(), { once: true });
     if (closing.signal.aborted) done();
   });
