@@ -73,10 +73,10 @@ export function identityIn(value: JsonValue): Identity | undefined {
 const TELLING = 6;
 const OVERLAP = 4_096;
 
-/** Whether a text has a name that neither begins nor ends within a longer one. */
 /** A name, and as it is where signs part words: Al-Farsi, O'Neil, St. John. */
 const spelled = (name: string): string[] => [name, name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()];
 
+/** Whether a text has a name that neither begins nor ends within a longer one. */
 function hasWord(text: string, name: string): boolean {
   const isPart = (at: number): boolean => /^[\p{L}\p{N}_-]$/u.test(text.charAt(at));
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))

@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import type { Disk } from "../../../engine/runs/disk.ts";
 import { withLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/run-store.ts";
@@ -98,11 +99,20 @@ export async function mentionsOf(
     person.isNamedAs(beyondHome(name, context)) && existsSync(path) ? [path] : [],
   );
   const mentions: MentionFound[] = [...new Set(named)].map((path) => ({ path, lines: [] }));
-  for (const { path } of await usersFiles(context)) {
-    const text = await readFile(path, "utf8");
-    const lines = text.split("\n").flatMap((line, at) => (person.isNamedAs(line) ? at + 1 : []));
+  for (const { path, what } of await usersFiles(context)) {
+    const lines: number[] = [];
+    let at = 0;
+    for await (const line of createInterface({
+      input: createReadStream(path),
+      crlfDelay: Infinity,
+    })) {
+      at++;
+      if (person.isNamedAs(line)) lines.push(at);
+    }
+
     // A filter stands on each line: the first name and the last one together are whom it asks for.
-    if (lines.length === 0 && person.isNamedByFilters(text)) lines.push(1);
+    const isAsked = async () => person.isNamedByFilters(await readFile(path, "utf8"));
+    if (lines.length === 0 && what !== "log" && (await isAsked())) lines.push(1);
     if (lines.length > 0) mentions.push({ path, lines });
   }
 
