@@ -1,7 +1,6 @@
-import { createReadStream, existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { Disk } from "../../../engine/runs/disk.ts";
 import { withLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/run-store.ts";
@@ -102,17 +101,18 @@ export async function mentionsOf(
   for (const { path, what } of await usersFiles(context)) {
     const lines: number[] = [];
     let at = 0;
-    for await (const line of createInterface({
-      input: createReadStream(path),
-      crlfDelay: Infinity,
-    })) {
+    for await (const line of (await open(path)).readLines()) {
       at++;
       if (person.isNamedAs(line)) lines.push(at);
     }
 
     // A filter stands on each line: the first name and the last one together are whom it asks for.
-    const isAsked = async () => person.isNamedByFilters(await readFile(path, "utf8"));
-    if (lines.length === 0 && what !== "log" && (await isAsked())) lines.push(1);
+    if (
+      lines.length === 0 &&
+      what !== "log" &&
+      person.isNamedByFilters(await readFile(path, "utf8"))
+    )
+      lines.push(1);
     if (lines.length > 0) mentions.push({ path, lines });
   }
 
