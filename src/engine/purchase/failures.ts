@@ -399,8 +399,7 @@ function beyondAgreed({ plan, state, wanted }: RunReader): Raise | undefined {
 
   // A bound of a person's is used up; a price, or all of a list, was agreed to as a whole.
   const isPart = maxCredits === cap && !("list" in plan.target);
-  const least = roomOf(isPart ? 1 : more);
-  return cap === undefined || more <= 0 || books.room(cap) >= least
+  return cap === undefined || more <= 0 || books.room(cap) >= roomOf(isPart ? 1 : more)
     ? undefined
     : { maxCredits: credits(books.atMost + roomOf(more)) };
 }
