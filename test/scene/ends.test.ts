@@ -44,7 +44,88 @@ const LEFT = [
   [{ maxPerPage: 10 }, 10, 16, 6, 16],
 ] as const;
 
+/** At the fourth paid call a row begins to cost ten. */
+const DEARER: Case["habit"] = (service) => ({
+  people: 200,
+  maxPerPage: 10,
+  mishap: (call) => void (call === 4 && Object.assign(service().options, { price: 10 })),
+});
+
+const errorIn = (stderr: string): object =>
+  JSON.parse(stderr.split("\n").find((line) => line.startsWith('{"error"')) ?? "").error;
+
 tryCases([
+  ...(
+    [
+      // 130 were charged for 40 rows: nothing is left, less than a row, two rows.
+      ["--max-credits 125", null, "--max-credits 980 "],
+      ["--max-credits 139", null, "--max-credits 1120 "],
+      ["--limit 60 --max-credits 500", null, "--max-credits 330 "],
+      ["--limit 60 --yes", null, "--max-credits 330 "],
+      ["--max-credits 150", /^headcount resume \S+$/, ""],
+    ] as const
+  ).map(
+    ([bounds, next, above]): Case => ({
+      name: `a run that became dearer is resumable where the same bounds have room: ${bounds}`,
+      habit: DEARER,
+      steps: [
+        run(`${SEARCH} --concurrency 1 --json ${bounds}`, 5, {
+          charged: 130,
+          mayPass: true,
+          check: (_, { stderr }) =>
+            expect(errorIn(stderr)).toMatchObject({
+              code: "price_moved",
+              resumable: next !== null,
+              next: next && expect.stringMatching(next),
+              hint: expect.stringMatching(new RegExp(`resume \\S+ ${above}tries to go on$`)),
+            }),
+        }),
+        // Without a terminal, and whatever is typed: nobody agreed to more.
+        run("resume last --json", ANY, { charged: next === null ? 130 : 150, mayPass: true }),
+      ],
+    }),
+  ),
+  ...[{ command: "search", concurrency: 1, max_credits: 139 }, { max_credits: 200 }].map(
+    (job): Case => ({
+      name: `a job that became dearer than its cap is told so in its own keys: ${job.command}`,
+      habit: DEARER,
+      files: { "jobs.json": jobs(job) },
+      steps: [
+        run(`${JOB} --json`, 5, {
+          mayPass: true,
+          check: (_, { stderr }) =>
+            expect(errorIn(stderr)).toMatchObject({
+              code: "price_moved",
+              resumable: false,
+              next: null,
+              hint: expect.stringMatching(/^with "max_credits": 1\d{3} in the job/),
+            }),
+        }),
+      ],
+    }),
+  ),
+  {
+    name: "a run that became dearer, with all of its rows: going on writes them at 0 credits",
+    habit: DEARER,
+    steps: [
+      run(`${SEARCH} --concurrency 1 --limit 40 --yes --json`, 5, {
+        charged: 130,
+        check: (_, { stderr }) => expect(errorIn(stderr)).toMatchObject({ resumable: true }),
+      }),
+      run("resume last", 0, { charged: 130, rows: 40 }),
+    ],
+  },
+  {
+    name: "an agent whose rows became dearer is told of a quote, and of no command of a shell's",
+    habit: DEARER,
+    steps: [
+      ask("--max-credits 400", "buy", { ...EVERYBODY, profiles: 120 }, 1, {
+        mayPass: true,
+        says: ["a new quote for the same tries to go on"],
+        silent: ["headcount resume", "--max-credits", "resumable"],
+      }),
+    ],
+  },
   {
     name: "one size, a lost reply and no keys: what it may have cost ended it, and the hint buys the rest",
     habit: { people: 112, fixedPage: 25, mishap: at(2, "drop") },

@@ -12,7 +12,6 @@ import {
   rowsToBuy,
   uncountedText,
 } from "../../engine/purchase/quote.ts";
-import { isResumable } from "../../engine/runs/reader.ts";
 import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import {
   type Credits,
@@ -217,13 +216,11 @@ async function withWhatIsKept(
   const { rows, settled, uncertain, pending } = summary;
   const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
   const open = pending > 0 ? `, ${counted(pending, "request")} without a reply` : "";
-  const goesOn = isResumable(summary) ? "; a new quote for the same goes on with it" : "";
 
   return failure.with({
     details: [
       ...failure.details,
-      `run ${run} keeps ${counted(rows, "row")} for ` +
-        `${creditsText(settled)}${unsure}${open}${goesOn}`,
+      `run ${run} keeps ${counted(rows, "row")} for ` + `${creditsText(settled)}${unsure}${open}`,
     ],
   });
 }

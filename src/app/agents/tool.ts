@@ -41,10 +41,11 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   new_only: "new_only",
   per_company: "per_company",
 };
-const TOOLS: Readonly<Record<string, ToolName>> = {
-  account: "account",
-  filters: "describe_filters",
-  runs: "runs",
+const DEEDS: Readonly<Record<string, string>> = {
+  account: "the tool account",
+  filters: "the tool describe_filters",
+  resume: "a new quote for the same",
+  runs: "the tool runs",
 };
 
 /** How an agent is spoken to: options are arguments of tools, and what looks is a tool. */
@@ -54,10 +55,7 @@ export const IN_TOOLS: DoorWords = {
     const argument = ARGUMENTS[name];
     return argument === undefined || value === undefined ? argument : `${argument} ${value}`;
   },
-  command: (command) => {
-    const tool = TOOLS[command.name];
-    return tool === undefined ? command : `the tool ${tool}`;
-  },
+  command: (command) => DEEDS[command.name] ?? command,
   theirs: (text) => `"${inert(text)}" (${THIRD_PARTY})`,
   hints: {
     uncounted: "the tool quote needs no count where profiles are given",

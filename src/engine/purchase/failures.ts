@@ -21,6 +21,7 @@ import {
   type Option,
   type OwnCommand,
   option,
+  type Raise,
   type Sentence,
   say,
   systemFailure,
@@ -358,18 +359,18 @@ export const isEmpty = (state: RunState): boolean =>
 export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
   const isNothing = isEmpty(run.state);
   const place = placeOf(run);
-  const { progress, open, on } = place;
+  const { progress, open, on, above } = place;
 
   if (interrupted) {
     const done = isNothing ? "nothing was bought" : progress;
     return failed.interrupted(`interrupted: ${done}`).with({
       details: open,
-      ...(isNothing ? {} : { hint: say`${on} goes on`, next: on }),
+      ...(isNothing ? {} : { hint: say`${on} goes on`, next: on, raise: above }),
     });
   }
   if (isNothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
-    return error.with({ details: [progress, ...open], next: on });
+    return error.with({ details: [progress, ...open], next: on, raise: above });
 
   // A disk that is full or gone: everything that was
   // paid for before is kept, so it is no bug but a stop.
@@ -384,8 +385,29 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   return ALL_BOUGHT.has(failure.code) ? allBought(failure, place) : stopped(failure, run, place);
 }
 
+/**
+ * What must be allowed before a run goes on, at the price that was seen; undefined: what was agreed
+ * to has room for more, or for asking again.
+ */
+function beyondAgreed({ plan, state, wanted }: RunReader): Raise | undefined {
+  const { books, nextN, rows, session, units } = state;
+  const { cap, maxCredits } = session ?? {};
+  const { price = ZERO, floor } = books;
+  const more = pendingUnits(state).length > 0 ? 0 : (wanted ?? 0) - rows;
+  const parcel = units.get(nextN - 1)?.intent.parcel;
+  const roomOf = (count: number): Credits => roomFor(count, price, parcel, floor);
+
+  // A bound of a person's is used up; a price, or all of a list, was agreed to as a whole.
+  const isPart = maxCredits === cap && !("list" in plan.target);
+  return cap === undefined || more <= 0 || books.room(cap) >= roomOf(isPart ? 1 : more)
+    ? undefined
+    : { maxCredits: credits(books.atMost + roomOf(more)) };
+}
+
 /** Where a run is, and what goes on with it or writes what it holds. */
-function placeOf({ id, plan, state, wanted }: RunReader) {
+function placeOf(run: RunReader) {
+  const { id, plan, state, wanted } = run;
+  const above = beyondAgreed(run);
   const { rows, foreign } = state;
   const isBeyond = wanted !== null && rows > wanted;
   const of = isBeyond ? "" : ` of ${wanted === null ? "?" : grouped(wanted)}`;
@@ -393,7 +415,8 @@ function placeOf({ id, plan, state, wanted }: RunReader) {
     progress: `${grouped(rows)}${of} rows are paid for and kept in run ${id}`,
     /** What its cost is not sure in. */
     open: [aboveCap({ state }) ?? [], inFlight(state, plan), beyondAnswers(foreign)].flat(),
-    on: resumeOf(plan),
+    above,
+    on: resumeOf(plan, above),
     writes: exportOf(id),
   };
 }
@@ -422,8 +445,8 @@ function allBought(failure: CliError, { progress, writes }: Place): CliError {
 /** Not of what the service answered: once the machine can, the run goes on. */
 const OF_MACHINE = new Set(["disk_full", "filesystem"]);
 
-function stopped(failure: CliError, run: RunReader, { progress, open, on, writes }: Place) {
-  const { code, details, hint, category, next = on } = failure;
+function stopped(failure: CliError, run: RunReader, { progress, open, on, writes, above }: Place) {
+  const { code, details, hint, category, next = on, raise = above } = failure;
   const how = endOf(failure, run);
   const isLast = how === "stale" || how === "over" || ENDS_AGAIN.has(code);
 
@@ -440,5 +463,6 @@ function stopped(failure: CliError, run: RunReader, { progress, open, on, writes
         ? goesOn
         : say`${on} goes on where it stopped`,
     next: isLast ? writes : next,
+    raise: isLast ? undefined : raise,
   });
 }
