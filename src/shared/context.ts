@@ -70,10 +70,10 @@ export const canPrompt = (context: Context): boolean =>
  * Whether it was closed before Node began, which then opens
  * /dev/null there: to be read too, unlike `> /dev/null`.
  */
-export function isClosed({ fd }: OutputStream): boolean {
+export function isClosed({ fd = -1 }: OutputStream): boolean {
   try {
-    if (fd === undefined || fstatSync(fd).rdev !== statSync("/dev/null").rdev) return false;
-    return readSync(fd, Buffer.alloc(1)) === 0;
+    const isNull = fstatSync(fd).rdev === statSync("/dev/null").rdev;
+    return isNull && readSync(fd, Buffer.alloc(1)) === 0;
   } catch {
     return false;
   }
@@ -86,6 +86,6 @@ export function isClosed({ fd }: OutputStream): boolean {
 export const written = (stream: OutputStream): Promise<void> =>
   new Promise((resolve, reject) => {
     if (stream.errored) reject(stream.errored);
-    else if (stream.destroyed) resolve();
+    else if (stream.destroyed || stream.writableLength === 0) resolve();
     else stream.write("", (error) => (error ? reject(stream.errored ?? error) : resolve()));
   });

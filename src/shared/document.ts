@@ -1,5 +1,5 @@
 // Tested by test/cli/jobs.test.ts and test/unit/shared/dialect/read.test.ts.
-import type { AnyNode, ObjectNode } from "@humanwhocodes/momoa";
+import type { AnyNode, Location, ObjectNode } from "@humanwhocodes/momoa";
 import { aside, nearest } from "./contract/suggest.ts";
 import { echo } from "./contract/text.ts";
 import { type CliError, type CodeOf, usageError } from "./errors.ts";
@@ -31,28 +31,30 @@ interface Refusing {
  * @throws CliError exit 2, with both
  */
 export async function readDocument(text: string, name: string, refusing: Refusing) {
-  const { evaluate: plainOf, parse } = await import("@humanwhocodes/momoa");
+  const { evaluate, parse } = await import("@humanwhocodes/momoa");
   try {
-    return { body: parse(text, { mode: "jsonc", allowTrailingCommas: true }).body, plainOf };
+    const { body } = parse(text, { mode: "jsonc", allowTrailingCommas: true });
+    // Of a number that no double holds the digits that stand there.
+    const plainOf = (node: AnyNode): unknown =>
+      node.type === "Number" && Math.abs(node.value) > Number.MAX_SAFE_INTEGER
+        ? text.slice(node.loc.start.offset, node.loc.end.offset)
+        : evaluate(node);
+    return { body, plainOf };
   } catch (error) {
-    const { line = 1, column = 1 } = error as Error & Partial<TextPlace>;
+    const { line = 1, column = 1, offset } = error as Partial<Location>;
     const why =
       error instanceof RangeError
         ? "it is nested too deep"
         : text.trim() === ""
           ? "it is empty"
-          : brokenAt(text, { line, column });
+          : brokenAt(text.slice(offset));
     throw documentRefusal(name, [{ line, column, message: why }], refusing);
   }
 }
 
 /** What stands where a file stops being JSON, and how JSON is written. */
-function brokenAt(text: string, { line, column }: TextPlace): string {
-  const rest =
-    text
-      .split(/\r\n|\n|\r/)
-      [line - 1]?.slice(column - 1)
-      .trim() ?? "";
+function brokenAt(text: string): string {
+  const rest = text.replace(/[\r\n].*/s, "").trim();
   const found =
     rest === "" ? "it breaks off here" : `"${echo(rest.slice(0, 20))}" cannot stand here`;
   return (

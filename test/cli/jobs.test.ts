@@ -53,6 +53,8 @@ describe("the file", () => {
     ['"filters": {"department": "Legl"}', '"Legl"', 'did you mean "Legal"?'],
     ['"schedule": "0 6 * * Mo"', '"0 6', 'its day of the week is "Mo"'],
     ['"overwrite": "yes"', '"yes"', '"overwrite" is true or false'],
+    ['"limit": 1e400', "1e400", ', not "1e400"'],
+    ['"limit": 9007199254740993', "9007", 'not "9007199254740993"'],
     ['"min_rows": [1]', "[1]", '"min_rows" is a whole number from 0 to '],
     ['"command": "serach"', '"serach"', '"command" is refresh or search'],
     ['"yes": true', '"yes"', 'no key "yes": a person decides that each time; "max_credits"'],

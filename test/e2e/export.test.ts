@@ -143,7 +143,7 @@ describe.each([
     const closed = await shell(">&-");
     expect(closed).toMatchObject({ code: 2, spent: 0 });
     expect(closed.stderr).toContain(
-      "stdout leads nowhere, and the rows go there; nothing was spent\nhint: -o FILE keeps them",
+      "stdout leads nowhere, and the answer goes there; nothing was spent\nhint: > FILE keeps it",
     );
     const thrown = await shell("> /dev/null");
     expect(thrown.code, thrown.stderr).toBe(0);

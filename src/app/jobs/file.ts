@@ -106,23 +106,19 @@ export async function readJobs(context: Context, word: string | undefined): Prom
   } = valuesOf(own, FILE_KEYS, plainOf, problems);
   const folder = dirname(path);
 
-  if (all === undefined) problems.push({ ...textPlaceOf(body), message: 'the file has no "jobs"' });
-  else if (!isObjectNode(all.value))
-    problems.push({
-      ...textPlaceOf(all.value),
-      message: '"jobs" is an object: a name for each job',
-    });
-
-  const entries =
-    all !== undefined && isObjectNode(all.value)
-      ? documentMembers(all.value, '"jobs"', problems)
-      : [];
+  let entries: readonly DocumentMember[] = [];
+  if (all !== undefined && isObjectNode(all.value))
+    entries = documentMembers(all.value, '"jobs"', problems);
+  else {
+    const message = 'the file has no "jobs": an object with a name for each job';
+    problems.push({ ...textPlaceOf(all?.value ?? body), message });
+  }
   if (problems.length > 0) throw refusal(name, problems);
 
   const shared: Shared = {
     folder,
     plainOf,
-    log: log && resolve(folder, log),
+    log,
     notify,
     notifyFailure,
     budget,
@@ -178,14 +174,12 @@ async function readJob(
 
   // A refresh writes the list that it reads, unless it is told otherwise.
   const written = values.output ?? values.list;
-  const output = attempt(() =>
-    written === undefined ? undefined : resolveOutput(written, shared.folder),
-  );
+  const output = attempt(() => written && resolveOutput(written, shared.folder));
   if (output instanceof Error) add("output", output.message);
 
   const table = typeof output === "string" && engineOf(output) !== undefined;
   const command = values.command ?? (table ? "search" : "refresh");
-  const log = values.log === undefined ? shared.log : resolve(shared.folder, values.log);
+  const log = values.log ?? shared.log;
 
   problems.push(...keysOfOthers(members, command, values.command === undefined));
 
@@ -206,7 +200,7 @@ async function readJob(
     schedule: wrong === undefined ? schedule : undefined,
     output: typeof output === "string" ? output : undefined,
     warnAt: values.warn_at ?? shared.warnAt,
-    log,
+    log: log && resolve(shared.folder, log),
     notify: values.notify ?? shared.notify,
     notifyFailure: values.notify_failure ?? shared.notifyFailure,
   };
@@ -270,8 +264,7 @@ function requireWhole(
     );
   }
 
-  const nobody = Array.isArray(filters) || filters === undefined ? filters : Object.keys(filters);
-  if ((nobody ?? []).length > 0 || segment !== undefined || list !== undefined) return;
+  if (Object.keys(filters ?? {}).length > 0 || segment !== undefined || list !== undefined) return;
   if (all === true || sample !== undefined) return;
 
   add(

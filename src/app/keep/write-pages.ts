@@ -1,13 +1,13 @@
 import type { AskedView, Output, Rendering, Written } from "../../engine/output/formats.ts";
 import type { JoinView } from "../../engine/output/join.ts";
 import type { StreamOptions } from "../../engine/output/output.ts";
-import { exists, placeOf } from "../../engine/output/paths.ts";
+import { placeOf } from "../../engine/output/paths.ts";
 import { checkSink, openSink } from "../../engine/output/sinks/sink.ts";
 import type { DrawTable } from "../../engine/output/table.ts";
+import { requireFree } from "../../engine/purchase/places.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { Guard } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
-import { option, say, usageError } from "../../shared/errors.ts";
 import { checkFields, collectColumns, publishedFields } from "../../shared/rows/columns.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
@@ -44,13 +44,7 @@ export async function writePages(
 }> {
   const { pid, interrupted } = context;
   const path = await placeOf(target);
-  if (path !== undefined && !guard.overwrite && (await exists(path))) {
-    throw usageError(
-      `${target} exists`,
-      say`add ${option("overwrite")}, or choose another name with ${option("output")}`,
-      "file_exists",
-    );
-  }
+  await requireFree({ overwrite: guard.overwrite, output: path });
 
   const disk = new Disk();
   const { kind, format, fields } = rendering;

@@ -56,12 +56,14 @@ export async function findIds(
     throw usageError(say`${option("ids")} takes one segment`, "one after the other");
 
   const output = await placeOf(path === "-" ? undefined : resolve(context.cwd, path));
-  if (output !== undefined) await requireFree({ overwrite: flags.overwrite === true, output });
+  await requireFree({ overwrite: flags.overwrite === true, output });
+  const printer = new Printer(context, flags);
+  if (output === undefined) printer.requireOpen();
   await withSession(context, flags, async (session) => {
     const { maxCalls = MAX_CALLS } = flags;
     const ids = await idsOf(segment.filters, maxCalls, session, context);
     const text = ["id", ...ids, ""].join("\n");
-    if (output === undefined) context.stdout.write(text);
+    if (output === undefined) printer.text(text);
     else {
       // In the register before it appears, as whatever names people.
       const rows = { kind: "person", format: "csv", sha256: [hash("sha256", text)] } as const;
@@ -70,7 +72,7 @@ export async function findIds(
     }
 
     const where = output === undefined ? "" : ` in ${path}`;
-    new Printer(context, flags).say(
+    printer.say(
       `${counted(ids.length, "id")}${where} for 0 credits: headcount read ${path} buys them`,
     );
   });

@@ -89,6 +89,8 @@ legal.removed.csv and legal.changed.csv: all of them or none.`)
 
 async function bringUpToDate(order: RefreshOrder, desk: Desk<RefreshFlags>): Promise<void> {
   const { context, options: flags, printer } = desk;
+  if (printer.json) printer.requireOpen();
+
   await withSession(context, flags, async (session) => {
     const events = await eventsOf(order, session, desk);
     if (flags.dryRun === true) {

@@ -49,6 +49,7 @@ async function query({ context, library, printer }: LibraryDesk<SqlOptions>, tex
   if (library === undefined)
     throw usageError("there is nobody to ask about", "headcount search buys people");
 
+  printer.requireOpen();
   const { columns, rows } = await askViews(library, text, context.interrupted);
 
   if (printer.json) {

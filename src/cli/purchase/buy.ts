@@ -7,10 +7,10 @@ import { formName } from "../../engine/output/formats.ts";
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { quoteJson } from "../../engine/purchase/quote.ts";
 import { errorCode } from "../../engine/runs/disk.ts";
-import { type Context, isClosed, written } from "../../shared/context.ts";
+import { type Context, written } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { command, say, systemFailure, usageError } from "../../shared/errors.ts";
+import { command, say, systemFailure } from "../../shared/errors.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { ProgressLine } from "../terminal/progress.ts";
@@ -24,13 +24,8 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
   const { flags, run, show } = purchase;
   const printer = new Printer(context, flags);
 
-  if (purchase.order.output === undefined && flags.dryRun !== true && isClosed(context.stdout)) {
-    throw usageError(
-      "stdout leads nowhere, and the rows go there; nothing was spent",
-      "-o FILE keeps them",
-      "no_stdout",
-    );
-  }
+  if ((printer.json || purchase.order.output === undefined) && flags.dryRun !== true)
+    printer.requireOpen();
 
   await withSession(context, flags, async (session) => {
     const shown = show && captured();
@@ -52,7 +47,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
         const { target } = order.accounts === undefined ? order : quoted.order;
         if (printer.json) printer.document<"search">(quoteJson(quoted.quote, target));
         else await printer.card(quoteEntries(quoted.quote, target, true), 2);
-        return await written(context.stdout);
+        return;
       }
 
       const result =
@@ -82,11 +77,11 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
 function unread(error: unknown, { receipt, run }: Bought): unknown {
   const failure = systemFailure(error);
   if (failure === undefined || errorCode(error) === "EPIPE") return error;
-  const rows = counted(receipt.received, "row");
+  const rows = counted(receipt.received, "row is", "rows are");
   const next = command("runs export", { arguments: [run] });
   return failure.with({
     category: "incomplete",
-    details: [`${rows} ${receipt.received === 1 ? "is" : "are"} paid for and kept in run ${run}`],
+    details: [`${rows} paid for and kept in run ${run}`],
     hint: say`${next} writes what it holds at 0 credits`,
     next,
   });

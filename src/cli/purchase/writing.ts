@@ -21,6 +21,8 @@ export async function writingOf(
   flags: ViewFlags & GuardFlags,
   printer: Printer,
 ): Promise<Omit<PagesOutput, "name">> {
+  if (view.output === undefined) printer.requireOpen();
+
   const table = { isWhole: flags.fields === ALL, draw: () => printer.rowsTable() };
   const rendering = await renderingOf(pages, kind, view, table);
   return {

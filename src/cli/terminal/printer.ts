@@ -1,7 +1,8 @@
 import { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { type Context, written } from "../../shared/context.ts";
+import { type Context, isClosed, written } from "../../shared/context.ts";
 import { harmless, harmlessJson } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
 import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
 import type { Entries, TextColumn } from "./table.ts";
@@ -73,6 +74,16 @@ export class Printer {
       this.terminal
         ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n`
         : `${JSON.stringify(value)}\n`,
+    );
+  }
+
+  /** Before rows or receipts are made for stdout. @throws CliError exit 2 where none come out */
+  requireOpen(): void {
+    if (!isClosed(this.#paper.stdout)) return;
+    throw usageError(
+      "stdout leads nowhere, and the answer goes there; nothing was spent",
+      "> FILE keeps it",
+      "no_stdout",
     );
   }
 

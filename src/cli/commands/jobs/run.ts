@@ -46,6 +46,7 @@ export async function runJobs(
   context: Context,
 ): Promise<void> {
   const printer = new Printer(context, options);
+  if (printer.json) printer.requireOpen();
 
   await enterOwn("jobs", file.path, context);
 
