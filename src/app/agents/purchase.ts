@@ -220,7 +220,7 @@ async function withWhatIsKept(
   return failure.with({
     details: [
       ...failure.details,
-      `run ${run} keeps ${counted(rows, "row")} for ` + `${creditsText(settled)}${unsure}${open}`,
+      `run ${run} keeps ${counted(rows, "row")} for ${creditsText(settled)}${unsure}${open}`,
     ],
   });
 }

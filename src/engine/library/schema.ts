@@ -29,7 +29,7 @@ CREATE TABLE person (
   n INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, record INTEGER NOT NULL,
   bought_at INTEGER NOT NULL, bought_by TEXT NOT NULL,
   ${PERSON_COLUMNS.map(
-    (column) => `${column} ` + `${NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT"}`,
+    (column) => `${column} ${NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT"}`,
   ).join(", ")}
 );
 CREATE TABLE record (r INTEGER PRIMARY KEY, person INTEGER NOT NULL, body TEXT NOT NULL);
@@ -65,8 +65,7 @@ CREATE TABLE changed (list INTEGER NOT NULL, refresh INTEGER NOT NULL, person TE
   fields TEXT NOT NULL, PRIMARY KEY (list, refresh, person))
   WITHOUT ROWID;
 ${INDEXES.map(
-  (columns) =>
-    `CREATE INDEX person_by_${columns.join("_")} ` + `ON person (${columns.join(", ")});`,
+  (columns) => `CREATE INDEX person_by_${columns.join("_")} ON person (${columns.join(", ")});`,
 ).join("\n")}
 `;
 

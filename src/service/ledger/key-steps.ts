@@ -11,7 +11,7 @@ export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.acc
   JOIN accounts a ON a.id = k.account_id`;
 
 const SPENT =
-  "(SELECT COALESCE(SUM(u.charged - u.refunded), " + "0) FROM usage u WHERE u.key_id = k.id)";
+  "(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u WHERE u.key_id = k.id)";
 
 export const KEY_DETAILS = KEY_COLUMNS.replace(
   "a.name AS account_name",
