@@ -137,12 +137,12 @@ describe("headcount completion --words", () => {
   test("runs: the newest first, with what they bought; nothing that is no run", async () => {
     const tested = testContext({});
     const runs = join(tested.dir, "state", "runs");
-    const target = { kind: "search", filters: { department: ["Sales"] }, canonical: "{}" };
+    const target = { kind: "search", canonical: '{"department":["Sales"]}' };
     for (const id of ["20260101-000000-aaaaaa", "20260102-000000-bbbbbb", ".open", "notes"])
       mkdirSync(join(runs, id), { recursive: true });
     writeFileSync(join(runs, "20260102-000000-bbbbbb", "plan.json"), JSON.stringify({ target }));
     expect(await offered(tested, "runs", "show", "")).toBe(
-      "words\t\nlast\tthe newest run\n20260102-000000-bbbbbb\tSales\n20260101-000000-aaaaaa\t\n",
+      'words\t\nlast\tthe newest run\n20260102-000000-bbbbbb\tsearch {"department":["Sales"]}\n20260101-000000-aaaaaa\t\n',
     );
   });
 

@@ -188,8 +188,8 @@ async function runs(context: Context) {
 
 async function runText(file: string): Promise<string> {
   try {
-    const { spokenTarget } = await import("../../engine/runs/plan.ts");
-    return spokenTarget(
+    const { targetText } = await import("../../engine/runs/plan.ts");
+    return targetText(
       (JSON.parse(await readFile(file, "utf8")) as { readonly target: never }).target,
     ).slice(0, 80);
   } catch {

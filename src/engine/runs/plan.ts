@@ -169,14 +169,24 @@ export const unlooked = (target: Target): number =>
 /** A target as one line of text, equal where the same thing is bought. */
 export function targetText(target: Target): string {
   if (target.kind === "search") {
-    const { canonical, list, owned, sample, staff, within } = target;
-    const each = staff && [staff.most, staff.keep];
-
-    return JSON.stringify([canonical, owned, within?.rows, list, sample, each]);
+    const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
+    const few = target.within === undefined ? "" : `, ${target.within.rows} at most`;
+    const only = target.owned === undefined ? "" : ` ${target.owned} the owned${few}`;
+    const list = target.list === undefined ? "" : ` for ${target.list}`;
+    const staff = target.staff === undefined ? "" : ` at most ${target.staff.most ?? "all"} each`;
+    const beside =
+      target.staff?.keep === undefined ? "" : ` beside ${JSON.stringify(target.staff.keep)}`;
+    return `search ${target.canonical}${only}${sample}${staff}${beside}${list}`;
   }
 
-  const { kind, companies, ...terms } = target;
-  return JSON.stringify([kind, companies.map(({ by, value }) => [by, value]), terms]);
+  const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
+  const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
+  const keep =
+    target.kind === "enrich" && target.keep !== undefined
+      ? ` beside ${JSON.stringify(target.keep)}`
+      : "";
+  const why = target.kind === "enrich" && target.lookUp ? " for addresses" : "";
+  return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 
 /** What must be allowed, as the options that say it. */
