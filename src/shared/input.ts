@@ -11,6 +11,10 @@ const WHY: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
   EISDIR: "it is a directory",
   EACCES: "it may not be read by this user",
+  ENOTDIR: "what its path leads through is a file, not a directory",
+  ELOOP: "its symbolic links lead in a circle; name the file itself",
+  ENXIO: "it is a socket, or a device that is not there; a file or a pipe can be read",
+  ENAMETOOLONG: "its name is longer than the system allows",
 };
 
 /** What a file is read as; one that cannot be is `invalid_jobs_file`. */
@@ -48,20 +52,19 @@ export async function readBytes(
   try {
     const source = file === "-" ? context.stdin : opened(resolve(context.cwd, file));
     for await (const chunk of addAbortSignal(context.interrupted, source)) {
-      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
-      size += bytes.length;
+      size += chunk.length;
       if (size > most)
         throw refuse(
           `${name} is larger than ${grouped(most)} bytes, the most for ${what}`,
           "split it",
         );
-      chunks.push(bytes);
+      chunks.push(Buffer.from(chunk));
     }
   } catch (cause) {
     context.interrupted.throwIfAborted();
     if (cause instanceof CliError) throw cause;
-    const { code, message } = cause as NodeJS.ErrnoException;
-    throw refuse(`cannot read ${what} from ${name}: ${WHY[code ?? ""] ?? message}`);
+    const { code = "", message } = cause as NodeJS.ErrnoException;
+    throw refuse(`cannot read ${what} from ${name}: ${WHY[code] ?? message}`);
   }
 
   return Buffer.concat(chunks);
