@@ -58,7 +58,8 @@ export async function activeDataset(
 
   const version = String(active[0]);
   const [stored = 0, companies = 0, step = 0] = active.slice(1).map(Number);
-  const those = `FROM ${database}.headcount_left_out WHERE version = '${version}' AND step = ${step}`;
+  const those =
+    `FROM ${database}.headcount_left_out WHERE version ` + `= '${version}' AND step = ${step}`;
   const leftOut = Number((await first(`SELECT uniqExact(rid) ${those}`))?.[0] ?? 0);
   const info = {
     version: leftOut === 0 ? version : `${version}_${leftOut}`,

@@ -106,7 +106,8 @@ export class ClickHouseEngine implements Engine {
   async facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet> {
     const { key, least, limit, prefix } = question;
     const where = this.#where(filters);
-    const groups = `SELECT ${key} AS value, count() AS n FROM ${this.#people}${where.sql} GROUP BY ${key}`;
+    const groups =
+      `SELECT ${key} AS value, count() AS n FROM ` + `${this.#people}${where.sql} GROUP BY ${key}`;
     const params = { ...where.params, prefix, least, limit };
 
     // Missing text is ''.

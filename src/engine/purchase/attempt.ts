@@ -190,7 +190,7 @@ export class Attempts {
   }
 
   /** @throws where an answer was charged, or a fault may have been: it is not asked again */
-  async #stopIfCharged(flown: Flown, error: ServiceError): Promise<void> {
+  async #stopIfCharged(flown: Flown, error: ServiceError) {
     const { budget, flight, reading } = this.#parts;
     if (this.#isMiss(error)) return;
 
@@ -220,7 +220,7 @@ export class Attempts {
     else await settlement.giveUp(unit, flight.stopped ? "not sent" : "no longer fits");
   }
 
-  async #takeTurn(flown: Flown): Promise<void> {
+  async #takeTurn(flown: Flown) {
     const { pacer, maxWaitMs } = this.#options;
     const waitMs = pacer.take();
     // What is too long is left to the service: it may know better, and its refusal says until when.
@@ -345,7 +345,7 @@ export class Attempts {
    * 402: the hold was too large for the balance: with what that covers, once, and again only after
    * progress. Or for the cap of the key: with smaller pages, as far down as there are any.
    */
-  async #lowerToBalance(flown: Flown, error: ServiceError): Promise<void> {
+  async #lowerToBalance(flown: Flown, error: ServiceError) {
     const { flight, budget, remaining, reading, settlement } = this.#parts;
     const { unit } = flown;
     const size = unit.intent.perPage;

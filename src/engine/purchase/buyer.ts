@@ -176,7 +176,7 @@ export class Buyer {
    * Of one segment, where nobody told the most: two pages
    * of a size, none larger, where more was asked for.
    */
-  #learnPageRows(): void {
+  #learnPageRows() {
     const { client, run, perPageTold } = this.#options;
     const { perPageMax, units } = run.state;
     if (perPageTold || run.plan.target.kind !== "search") return;
@@ -188,7 +188,7 @@ export class Buyer {
     if (isOwn || most > (client.dialect.pageRows ?? most)) client.learn({ pageRows: most });
   }
 
-  #interrupt(): void {
+  #interrupt() {
     const { interrupted, onNotice } = this.#options;
     const flying = this.#flight.count("flying", "doubt");
     const pages = flying === 1 ? "the page" : `${flying} pages`;
@@ -202,7 +202,7 @@ export class Buyer {
     this.#options.onProgress?.({ rows, settled, uncertain, wait });
   };
 
-  async #feed(): Promise<void> {
+  async #feed() {
     while (!this.#flight.stopped) {
       const changes = this.#flight.changes;
       await this.#look();
@@ -229,7 +229,7 @@ export class Buyer {
   }
 
   /** Of a balance that is late the first reading shows nothing: the next one is after a rest. */
-  async #look(): Promise<void> {
+  async #look() {
     if (this.#flight.count("paused", "flying", "keeping", "doubt") > 0) return;
     while (this.#isInDoubt && !this.#flight.stopped)
       this.#isBlind = !(await this.#reading.take("belief"));
@@ -249,7 +249,7 @@ export class Buyer {
   }
 
   /** @throws CliError where neither the first row's reply nor the balance tells its price */
-  async #requirePrice(): Promise<void> {
+  async #requirePrice() {
     const { rows, owned } = this.#options.run.state;
     if (this.#budget.priceKnown || rows <= owned || !this.#flight.isEmpty) return;
     const isRead = await this.#reading.take("price");
@@ -331,13 +331,13 @@ export class Buyer {
     return client.dialect.isUnproven === true && !this.#settlement.hasLooked;
   }
 
-  async #resume(unit: Unit): Promise<void> {
+  async #resume(unit: Unit) {
     if (!this.#budget.fits(this.#budget.riskOf(unit))) return this.#flight.shelve(unit);
     this.#ready.push({ flown: this.#flight.add(unit, true), saving: Promise.resolve() });
     await this.#requireDisk();
   }
 
-  #intend(ask: Ask): void {
+  #intend(ask: Ask) {
     const { run, now, honoursKeys, parcel } = this.#options;
     const unit = newUnit({
       t: "intent",
@@ -365,7 +365,7 @@ export class Buyer {
    * Others may have topped up what was thought to leave nothing.
    * @throws CliError exit 4 where it is used up
    */
-  async #requireBalance(): Promise<void> {
+  async #requireBalance() {
     await this.#reading.take("funds");
     const { balance = ZERO } = this.#budget;
     if (this.#budget.affordable(balance) < 1) throw this.#budget.usedUp(undefined);
@@ -389,7 +389,7 @@ export class Buyer {
     return flying === 0 && this.#buffer.isHeldUp;
   }
 
-  async #launch({ flown, saving }: Ready): Promise<void> {
+  async #launch({ flown, saving }: Ready) {
     const flight = this.#flight;
     this.#options.run.hurry();
 
@@ -426,7 +426,7 @@ export class Buyer {
     );
   }
 
-  async #dropReady(): Promise<void> {
+  async #dropReady() {
     const dropped = this.#ready
       .splice(0)
       .flatMap(({ flown, saving }) => [saving, this.#attempts.abandon(flown)]);
@@ -438,7 +438,7 @@ export class Buyer {
    * What could not be kept is not bought. @param more rows beyond those that are asked for
    * @throws CliError where what is asked for might not fit on the disk
    */
-  async #requireDisk(more = 0): Promise<void> {
+  async #requireDisk(more = 0) {
     const { path } = this.#options.run;
     const bytes = 1.5 * (this.#flight.rowsAsked + more) * this.#settlement.rowBytes;
     if (((await freeBytes(path)) ?? Infinity) <= bytes + DISK_RESERVE) throw diskFull(path);
@@ -449,7 +449,7 @@ export class Buyer {
 async function restore(
   state: RunState,
   { flight, remaining, settlement }: Pick<AttemptParts, "flight" | "remaining" | "settlement">,
-): Promise<void> {
+) {
   for (const unit of [...state.units.values()].sort(byPosition)) {
     if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
     // Written once everything before it is there.

@@ -56,7 +56,7 @@ function boundedBy({ state }: RunReader, trade: Trade, isNamed: boolean): Trade 
 }
 
 /** What other runs hold of the rest is taken from there. */
-async function takeEarlier(run: Run, trade: Trade, bounded: Trade): Promise<void> {
+async function takeEarlier(run: Run, trade: Trade, bounded: Trade) {
   const { store, deps, options } = trade;
   const companies = options.fresh
     ? []
@@ -143,7 +143,7 @@ async function agreeBehind(
 }
 
 /** @throws CliError exit 2 where the new people alone cost less than going on does */
-function requireNobodyAgain(run: RunReader, seen: Quote): void {
+function requireNobodyAgain(run: RunReader, seen: Quote) {
   const { plan } = run;
   const { apart } = seen;
   if (apart === undefined || !isFewerApart(run, seen)) return;

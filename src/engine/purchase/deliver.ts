@@ -122,7 +122,7 @@ function missesOf({ plan: { target }, state }: Run): string[] {
  * Where no company at all was looked up it is no matter of one of them.
  * @throws CliError exit 6 where its one company is unknown, 2 where all were refused
  */
-function requireSomebody({ plan: { target }, state }: Run): void {
+function requireSomebody({ plan: { target }, state }: Run) {
   if (target.kind === "search" || state.rows > 0) return;
   const [company, another] = target.companies;
   if (company !== undefined && another === undefined && !isForgiving(target) && state.misses === 1)

@@ -448,7 +448,7 @@ async function takeCompanies(
   wanted: ReadonlyMap<string, number>,
   replies: Map<number, Pick<OwnedPage, "run" | "body">>,
   isNamed: boolean,
-): Promise<void> {
+) {
   const { target } = run.plan;
   const companies = target.kind === "enrich" ? target.companies : [];
   const take = ({ intent }: Unit, body?: Buffer, page = Page.empty): void => {

@@ -195,7 +195,7 @@ export class FreeCounts implements Counts {
   }
 
   /** Takes a turn: calls are handed out one after the other, replies may come in any order. */
-  async #wait(others: number): Promise<void> {
+  async #wait(others: number) {
     const { maxCalls, hint, now, sleep, signal, perMinute, onCall } = this.#options;
     if (this.calls + others >= maxCalls) {
       throw usageError(
@@ -226,7 +226,7 @@ export class FreeCounts implements Counts {
     onCall?.(this.calls);
   }
 
-  #read({ creditsUsed, datasetVersion, rateLimit }: CountView["meta"]): void {
+  #read({ creditsUsed, datasetVersion, rateLimit }: CountView["meta"]) {
     if (creditsUsed !== undefined && creditsUsed > 0n) {
       throw usageError(
         "counts cost credits at this service, so nothing is planned by them",
@@ -251,7 +251,7 @@ export class FreeCounts implements Counts {
     this.#observe(rateLimit);
   }
 
-  #observe(limit: RateLimit | undefined): void {
+  #observe(limit: RateLimit | undefined) {
     if (limit === undefined) return;
 
     const { now } = this.#options;

@@ -316,7 +316,7 @@ export function quoteFor(
 }
 
 /** @throws CliError exit 2 where rows that are sold together are asked for in other pages */
-function requirePage(perPage = PER_PAGE_MAX, parcel = perPage): void {
+function requirePage(perPage = PER_PAGE_MAX, parcel = perPage) {
   if (perPage >= parcel) return;
   throw usageError(
     say`rows are sold ${parcel} together there, and ${option("per_page")} asks for ${perPage}`,

@@ -142,7 +142,7 @@ export class BalanceReading {
   }
 
   /** What no reading proved yet, as it grows. */
-  #say(): void {
+  #say() {
     const { uncertain } = this.#options.run.state;
     const more = credits(uncertain - this.#toldOf);
     this.#toldOf = uncertain;

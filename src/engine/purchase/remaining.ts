@@ -237,7 +237,7 @@ export class Remaining {
     return offset >= this.#stateOf(target).end;
   }
 
-  #lead(target: number, end: number, cursor: string): void {
+  #lead(target: number, end: number, cursor: string) {
     this.#cursors.set(`${target}:${end}`, cursor);
     const name = `${target}:${cursor}`;
     if (!this.#led.has(name)) this.#led.set(name, end);
@@ -314,7 +314,7 @@ export class Remaining {
     }
   }
 
-  #learnPaging({ offset, cursor }: Position, { next, cut }: Taught): void {
+  #learnPaging({ offset, cursor }: Position, { next, cut }: Taught) {
     if (!this.#isPagingOpen) return;
     // Who gives a cursor may not know page numbers: the first page would come again, and cost.
     if (offset === 0 && typeof next === "string") {
@@ -385,7 +385,7 @@ export class Remaining {
     return Math.min(this.#wanted(target), this.#expected(target) ?? Number.MAX_SAFE_INTEGER);
   }
 
-  #tell(target: number, total: number): void {
+  #tell(target: number, total: number) {
     const state = this.#begin(target);
     const end = Math.min(total, this.#wanted(target));
     const counted = this.#source.count(target) ?? end;
@@ -409,7 +409,7 @@ export class Remaining {
    * Where a cursor is wanted since another target told one, nothing
    * leads on in a target that told none: it ends where its rows did.
    */
-  #endWithoutCursor(target: number): void {
+  #endWithoutCursor(target: number) {
     const { left, short, reached } = this.#stateOf(target);
     const from = left[0]?.from ?? 0;
     const isLed = from === 0 || this.#cursors.has(`${target}:${from}`);
@@ -421,12 +421,12 @@ export class Remaining {
   }
 
   /** A page after a short one had rows: so the short one was all that the service gives at once. */
-  #clampedAt(target: number, offset: number, perPage: number): void {
+  #clampedAt(target: number, offset: number, perPage: number) {
     const { short } = this.#stateOf(target);
     if (short !== undefined && offset > 0 && perPage <= short) this.#sizeIs(short);
   }
 
-  #sizeIs(rows: number): void {
+  #sizeIs(rows: number) {
     this.#own = rows;
     this.lowerPerPage(rows);
   }
@@ -452,7 +452,7 @@ export class Remaining {
     return state;
   }
 
-  #leave(target: number, left: readonly Range[]): void {
+  #leave(target: number, left: readonly Range[]) {
     this.#stateOf(target).left = left;
     if (left.length === 0) this.#begun.delete(target);
     else this.#begun.add(target);

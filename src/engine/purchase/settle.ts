@@ -117,7 +117,7 @@ export class Settlement {
    * The slot is free: the next request goes out before this page is converted, and is on the wire
    * two turns later.
    */
-  async #land(flown: Flown, { meta }: PageReply, isQuiet: boolean): Promise<void> {
+  async #land(flown: Flown, { meta }: PageReply, isQuiet: boolean) {
     const { flight } = this.#parts;
     const { creditsUsed, datasetVersion } = meta;
     const { datasetVersion: expected } = this.#options;
@@ -165,7 +165,7 @@ export class Settlement {
     };
   }
 
-  #sayOf({ meta, price }: PageReply, unasked: Unasked | undefined): void {
+  #sayOf({ meta, price }: PageReply, unasked: Unasked | undefined) {
     if (unasked !== undefined && !isContradicted(unasked))
       this.#sayOnce(
         `no row of the first page says ${unasked.key} as it was asked for, row ${unasked.row} ` +
@@ -208,7 +208,7 @@ export class Settlement {
    * A reply that is kept: what it is like, whether it
    * came before, and whether anything is bought after it.
    */
-  #handOn(flown: Flown, body: Buffer, page: Page, quoted: Credits): void {
+  #handOn(flown: Flown, body: Buffer, page: Page, quoted: Credits) {
     const { flight, repeats } = this.#parts;
     const { problem } = page;
     if (!isUtf8(body))
@@ -271,11 +271,7 @@ export class Settlement {
     );
   }
 
-  async #settle(
-    unit: Unit,
-    facts: Omit<SettledRecord, "t" | "n" | "at">,
-    body?: Buffer,
-  ): Promise<void> {
+  async #settle(unit: Unit, facts: Omit<SettledRecord, "t" | "n" | "at">, body?: Buffer) {
     const { run, now } = this.#options;
     const record = await run.settle({ t: "settled", n: unit.intent.n, ...facts, at: now() }, body);
     this.#learn(unit, record);
@@ -288,7 +284,7 @@ export class Settlement {
     return this.hasLooked ? undefined : unaskedIn(page, filters ?? {});
   }
 
-  #learn({ intent }: Unit, settled: SettledRecord): void {
+  #learn({ intent }: Unit, settled: SettledRecord) {
     const { datasetVersion } = this.#options;
     const { version, cursorLength } = settled;
     if (cursorLength !== undefined) this.#parts.flight.stop(cursorTooLong(cursorLength));
@@ -312,13 +308,13 @@ export class Settlement {
       );
   }
 
-  #finish({ unit }: Flown, page: Page | undefined): void {
+  #finish({ unit }: Flown, page: Page | undefined) {
     this.#parts.buffer.add(unit, page);
     this.hasLooked = true;
     this.#parts.flight.remove(unit);
   }
 
-  #sayOnce(what: string): void {
+  #sayOnce(what: string) {
     if (this.#said.has(what)) return;
     this.#said.add(what);
     this.#options.onNotice?.(`warning: ${what}`);
@@ -329,7 +325,7 @@ export class Settlement {
    * session is not so now: nothing more is bought on it.
    * @param expected what its rows were thought to cost
    */
-  #check(unit: Unit, expected: Credits): void {
+  #check(unit: Unit, expected: Credits) {
     const why = unit.settled && this.#whyNoMore(unit.intent, unit.settled, expected);
     if (why !== undefined) this.#parts.flight.stop(why);
   }

@@ -160,7 +160,8 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   const { target, account } = inquiry;
   const earlier = quote.reuse && `notice: ${quote.reuse.text}`;
   const { owned = 0, total = 0 } = quote.share ?? {};
-  const who = `${grouped(owned)} of the ${grouped(total)} ${owned === 1 ? "is" : "are"} yours already`;
+  const who =
+    `${grouped(owned)} of the ${grouped(total)} ` + `${owned === 1 ? "is" : "are"} yours already`;
   const why = "not paid for again, and written from what you own (--again pays for all)";
   const unasked = `notice: ${who}: ${why}`;
   const said = [earlier, isNarrowed(target) && !isNarrowed(draft) && unasked].flatMap(

@@ -431,7 +431,7 @@ export class Books {
     }
   }
 
-  #send(sent: Sent): void {
+  #send(sent: Sent) {
     const attempt: Attempt = {
       sent,
       sentAt: this.#moment,
@@ -462,7 +462,7 @@ export class Books {
     return lost?.state === "lost" && this.#open.includes(lost) ? lost : undefined;
   }
 
-  #end(attempt: Attempt, ending: Ending): void {
+  #end(attempt: Attempt, ending: Ending) {
     const { t, rows = 0, used, stored = false, exact = false, isFault = false, at } = ending;
     attempt.endedAt = this.#moment;
     attempt.at = at ?? attempt.at;
@@ -502,7 +502,7 @@ export class Books {
     if (this.#slack([attempt]) === 0n && attempt.most !== undefined) this.#unsure.delete(attempt);
   }
 
-  #drop(attempt: Attempt): void {
+  #drop(attempt: Attempt) {
     attempt.state = "unsent";
     attempt.most = ZERO;
     this.#open = this.#open.filter((one) => one !== attempt);
@@ -513,13 +513,13 @@ export class Books {
     );
   }
 
-  #tell(attempt: Attempt, amount: Credits): void {
+  #tell(attempt: Attempt, amount: Credits) {
     this.#told = credits(this.#told + amount - attempt.least);
     attempt.least = amount;
   }
 
   /** A stored reply is the charge of one of those before it. */
-  #recall(earlier: readonly Attempt[], least: Credits, most: Credits): void {
+  #recall(earlier: readonly Attempt[], least: Credits, most: Credits) {
     const lost = earlier.filter(({ state }) => state === "lost");
     const from = lost.length > 0 ? lost : earlier;
     const charged = this.#chargedOf(from, earlier, most);
@@ -570,7 +570,7 @@ export class Books {
   }
 
   /** What a charge that was told leaves of a fall is for those who were unsure beside it. */
-  #handOn(): void {
+  #handOn() {
     for (const [index, epoch] of this.#closed.entries()) {
       const next = this.#closed[index + 1];
       if (!epoch.isPart || epoch.fall === undefined || (next && next.fall === undefined)) continue;
@@ -582,7 +582,7 @@ export class Books {
     }
   }
 
-  #sumClosed(): void {
+  #sumClosed() {
     const sums = this.#closed.map((one) => this.#sumsOf(one));
     this.#doubted = this.#closed.filter((_, index) => (sums[index]?.doubt ?? 0n) > 0n);
     this.#closedDoubt = sumOfCredits(sums.map(({ doubt }) => doubt));
@@ -590,7 +590,7 @@ export class Books {
   }
 
   /** Nothing is learned of what was free. */
-  #learn({ state, came, sent: { parcel = 1 } }: Attempt, cost: Credits): void {
+  #learn({ state, came, sent: { parcel = 1 } }: Attempt, cost: Credits) {
     const begun = Math.ceil(came / parcel);
     if (came > 0) this.#price = maxCredits(this.#price, share(cost, 1, begun));
     else if (state === "free") this.#floor = maxCredits(this.#floor, cost);
@@ -604,7 +604,7 @@ export class Books {
     own = ZERO,
     at = 0,
     askedAt = at,
-  }: Quiet): void {
+  }: Quiet) {
     if (begins) {
       this.#isOver = false;
       for (const one of this.#open.filter(isFlying))
@@ -653,7 +653,7 @@ export class Books {
     return isNew && this.#earlier(one).some((before) => before.isMissing);
   }
 
-  #takeAsStored(stored: Attempt): void {
+  #takeAsStored(stored: Attempt) {
     const amount = stored.least;
     this.#tell(stored, ZERO);
     stored.state = "stored";
@@ -689,7 +689,7 @@ export class Books {
   }
 
   /** Whom a fall proves goes into the books; the others stay, with what is left of it. */
-  #explain(fall: Credits, told: Reading, rested: boolean): void {
+  #explain(fall: Credits, told: Reading, rested: boolean) {
     const ended = this.#open.filter((one) => !isFlying(one));
     const rest = creditsLess(fall, toldBy(ended));
     // What our other runs may have spent breaks no promise.
@@ -729,7 +729,7 @@ export class Books {
   }
 
   /** What one that was alone cost beyond what it told, or what was guessed of it. */
-  #learnAlone([only, ...others]: readonly Attempt[], rest: Credits): void {
+  #learnAlone([only, ...others]: readonly Attempt[], rest: Credits) {
     if (only === undefined || others.length > 0 || rest === 0n) return;
     const slack = this.#slack([only]);
     if (slack === 0n && !only.sent.isGuess) return;
@@ -744,7 +744,7 @@ export class Books {
    * What should be free while more is gone than was held for it: each may have cost as much as
    * the other, and the next one may, too. Others may have taken it; a cap has to hold all the same.
    */
-  #learnFree(ended: readonly Attempt[], rest: Credits): void {
+  #learnFree(ended: readonly Attempt[], rest: Credits) {
     const unsure = ended.filter((one) => this.#slack([one]) > 0n);
     const isFree = unsure.length > 0 && unsure.every(({ state }) => state === "free");
     if (!isFree || rest <= this.#slack(unsure)) return;
@@ -755,7 +755,7 @@ export class Books {
   }
 
   /** More is gone than one charge of each key explains: lost ones may have been charged each. */
-  #doubtPromise(ended: readonly Attempt[]): void {
+  #doubtPromise(ended: readonly Attempt[]) {
     const isRelied = ended.some((one) => one.heir !== undefined || isAnswered(one));
     if (!this.#isKept || !(isRelied || this.isTrusting)) return;
     this.#isKept = false;
@@ -763,7 +763,7 @@ export class Books {
   }
 
   /** @param closed the epoch before */
-  #begin(told: Reading, kept: Attempt[], closed: Closed): void {
+  #begin(told: Reading, kept: Attempt[], closed: Closed) {
     for (const one of closed.attempts) one.most = this.#most(one);
     this.#close(closed);
     this.#open = kept;
@@ -775,7 +775,7 @@ export class Books {
     this.#theirs = ZERO;
   }
 
-  #close(closed: Closed): void {
+  #close(closed: Closed) {
     if (closed.attempts.length === 0 && (closed.fall ?? 0n) === 0n) return;
     const { doubt, others } = this.#sumsOf(closed);
     this.#closed.push(closed);

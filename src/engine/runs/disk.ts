@@ -68,13 +68,13 @@ export class Disk {
     this.#step?.(what, "synced");
   }
 
-  async #write(file: FileHandle, data: Buffer | string, what: string): Promise<void> {
+  async #write(file: FileHandle, data: Buffer | string, what: string) {
     this.#put(file.fd, [typeof data === "string" ? Buffer.from(data, "utf8") : data], what);
     await file.sync();
     this.#step?.(what, "synced");
   }
 
-  #put(file: number, parts: readonly Buffer[], what: string): void {
+  #put(file: number, parts: readonly Buffer[], what: string) {
     if (this.#step === undefined) {
       writeAll(file, parts);
       return;
@@ -126,7 +126,7 @@ export async function patiently<T>(
   return await work();
 }
 
-function writeAll(file: number, parts: readonly Buffer[]): void {
+function writeAll(file: number, parts: readonly Buffer[]) {
   let pending = parts.filter(({ length }) => length > 0);
   while (pending.length > 0) {
     let written = writevSync(file, pending);

@@ -300,7 +300,7 @@ function send(
   state: RunState,
   unit: Unit,
   { promised, at }: { readonly promised?: boolean | undefined; readonly at: number },
-): void {
+) {
   unit.attempt = ++state.attempts;
   state.books.note({ t: "sent", n: unit.attempt, ...pageCallOf(unit, promised), at });
 }
@@ -310,7 +310,7 @@ function end(
   unit: Unit | undefined,
   at: number,
   ending: Omit<Ending, "n" | "at">,
-): void {
+) {
   if (unit?.attempt !== undefined) books.note({ n: unit.attempt, at, ...ending });
 }
 
@@ -375,12 +375,7 @@ export function apply(state: RunState, record: JournalRecord, at = 0): void {
   }
 }
 
-function settle(
-  state: RunState,
-  unit: Unit | undefined,
-  record: SettledRecord,
-  place: number,
-): void {
+function settle(state: RunState, unit: Unit | undefined, record: SettledRecord, place: number) {
   if (unit === undefined || unit.settled !== undefined) return;
 
   unit.settled = record;

@@ -230,7 +230,7 @@ async function rivalOf(
 }
 
 /** Of those who were killed as they waited. A sign that is too young may have no listener yet. */
-async function clearLeft(path: string, token: string, now: number): Promise<void> {
+async function clearLeft(path: string, token: string, now: number) {
   const start = `${basename(path)}.`;
   const tokens = new Set<string>();
   for (const name of await readdir(dirname(path)).catch(() => [])) {
@@ -253,7 +253,7 @@ async function clearLeft(path: string, token: string, now: number): Promise<void
 }
 
 /** In this order: what tells that its process is gone comes last. */
-async function removeAll(paths: readonly string[]): Promise<void> {
+async function removeAll(paths: readonly string[]) {
   for (const each of paths) await unlink(each).catch(() => undefined);
 }
 
@@ -265,7 +265,7 @@ interface Rival extends Pick<Claim, "what" | "waits"> {
   readonly fate: Fate;
 }
 
-async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {
+async function take(path: string, mine: LockHolder, options: LockOptions) {
   const { what, wait: waits = false } = options;
   const attempt = async (): Promise<Rival | undefined> => {
     if (await create(path, path, mine)) return undefined;
@@ -366,7 +366,7 @@ async function create(path: string, file: string, mine: LockHolder): Promise<boo
  * a new lock by now: each looks again in its turn. Whoever is killed in its
  * turn keeps it, so that nobody slow removes the turn of a living one.
  */
-async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
+async function takeAway(path: string, stale: LockHolder, mine: LockHolder) {
   const turns: string[] = [];
   const tokens = [stale.token];
   for (let turn = turnAfter(path, stale.token); ; turn = turnAfter(path, tokens.at(-1) ?? "")) {

@@ -117,7 +117,7 @@ export class Log<Kind extends LogRecord> {
     });
   }
 
-  async #drain(): Promise<void> {
+  async #drain() {
     await Promise.resolve();
     while (this.#needed) {
       const batch = this.#queue;

@@ -375,7 +375,7 @@ export class RunStore {
     }
   }
 
-  async #forgetOpen(plan: Plan): Promise<void> {
+  async #forgetOpen(plan: Plan) {
     const path = this.#lookup(plan);
     const id = await readFile(path, "utf8").catch(() => "");
     if (id.trim() === plan.id) await remove(path);

@@ -238,7 +238,8 @@ function unknownDepartment(text: string): FilterIssue {
   const isSeveral = text.split(/[,;|]/).every((part) => departmentOf(part) !== undefined);
   const near = isSeveral ? undefined : nearest(text, DEPARTMENTS);
   const said = isSeveral ? " (several in one: give each by itself)" : aside(near, '"');
-  const message = `unknown department: "${echo(text)}"${said}; valid departments: ${DEPARTMENTS.join(", ")}`;
+  const message =
+    `unknown department: "${echo(text)}"${said}; ` + `valid departments: ${DEPARTMENTS.join(", ")}`;
   return {
     key: "department",
     code: "bad_value",

@@ -289,7 +289,8 @@ async function generate(desk: Desk<GenerateOptions>) {
   });
   const seconds = (context.now() - began) / 1_000;
   const { version, companies } = meta;
-  const amounts = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
+  const amounts =
+    `${counted(people, "person", "people")} and ` + `${counted(companies, "company", "companies")}`;
 
   if (printer.json)
     printer.document<"service generate">({ version, people, companies, seed, seconds });
