@@ -413,7 +413,10 @@ describe("what has no end", () => {
   ): Promise<{ code: number | null; left: number[] }> {
     const mark = `${signal}-${argv[0]}-${Math.random().toString(36).slice(2)}`;
     const env = { PATH: process.env.PATH ?? "", ...u.env, MARK: mark };
-    const child = spawn(process.execPath, [BIN, ...argv], { cwd: u.dir, env, stdio: "ignore" });
+    // An ignored stdout is one that is closed, where no rows go.
+    const stdio = ["ignore", "pipe", "ignore"] as const;
+    const child = spawn(process.execPath, [BIN, ...argv], { cwd: u.dir, env, stdio: [...stdio] });
+    child.stdout?.resume();
     const exited = new Promise<number | null>((resolve) => child.on("exit", resolve));
     while (runningFor(mark).length < 2 && child.exitCode === null) await pause(20);
     await pause(300);
