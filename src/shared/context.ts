@@ -86,6 +86,6 @@ export function isClosed({ fd = -1 }: OutputStream): boolean {
 export const written = (stream: OutputStream): Promise<void> =>
   new Promise((resolve, reject) => {
     if (stream.errored) reject(stream.errored);
-    else if (stream.destroyed || stream.writableLength === 0) resolve();
+    else if (stream.destroyed) resolve();
     else stream.write("", (error) => (error ? reject(stream.errored ?? error) : resolve()));
   });

@@ -62,7 +62,7 @@ test("what writes nothing there does not mind: files are written, and a job is d
     ["runs", "export", "last", "-o", "again.csv"],
     ["jobs", "run", "legal", "--file", "jobs.json"],
   ]) {
-    const { code, stderr } = await u.run(argv, stdout("r"));
+    const { code, stderr } = await u.run(argv, stdout("r+"));
     expect([argv, code, stderr]).toEqual([argv, 0, expect.any(String)]);
   }
   expect(readFileSync(u.file("legal.csv"), "utf8").split("\n").length).toBeGreaterThan(20);
