@@ -2,7 +2,7 @@
 import { shellWord } from "../errors.ts";
 import { FILTER_SPECS, type Filters } from "./vocabulary.ts";
 
-const typed = (value: string): string => (/^@./s.test(value) ? `@${value}` : value);
+const typed = (value: string): string => (value.startsWith("@") ? `@${value}` : value);
 
 export const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
 
