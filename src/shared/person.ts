@@ -73,8 +73,9 @@ export function identityIn(value: JsonValue): Identity | undefined {
 const TELLING = 6;
 const OVERLAP = 4_096;
 
-/** A name, and as it is where signs part words: Al-Farsi, O'Neil, St. John. */
-const spelled = (name: string): string[] => [name, name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()];
+/** A name, and as it is where signs part words (Al-Farsi, O'Neil, St. John), if it has any. */
+const spelled = (name: string): string[] =>
+  [name, name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()].filter(Boolean);
 
 /** Whether a text has a name that neither begins nor ends within a longer one. */
 function hasWord(text: string, name: string): boolean {

@@ -221,6 +221,14 @@ describe("texts of one person", () => {
     expect(() => requireOne(word, [seen("1", word), seen("2", `https://${word}/`)])).not.toThrow();
   });
 
+  test("a name of signs alone is in no text that has none of them", () => {
+    const person = new PersonMatcher();
+    person.add({ id: "p_1234567", address: undefined, names: ["***"] }, "one");
+    expect(person.mayBeIn("somebody else")).toBe(false);
+    expect(person.mayBeIn("call *** back")).toBe(true);
+    expect(person.isNamedByFilters('{"name": ""}')).toBe(false);
+  });
+
   test("filters name a person by address and by the whole name, and by nothing else", () => {
     const person = new PersonMatcher("network.example/in/jordan");
     const record = {
