@@ -1,4 +1,4 @@
-// Tested by test/unit/filter-options.test.ts and test/unit/import-map.test.ts.
+// Tested by test/unit/shared/written-json.test.ts.
 import { parseStrictJson, type StrictJson } from "./contract/strict-json.ts";
 import { echo } from "./contract/text.ts";
 

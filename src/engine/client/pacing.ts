@@ -65,7 +65,8 @@ let pacers = 0;
 /** Whether the process of that name is there no more: its call is of whoever goes on. */
 function isGone(name: string): boolean {
   try {
-    return !kill(Number.parseInt(name, 10), 0);
+    kill(Number.parseInt(name, 10), 0);
+    return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH";
   }

@@ -9,9 +9,10 @@ import type { InputTable, TableRow } from "./table.ts";
 /** Rows that tell which column has addresses. */
 const LOOKED_AT = 100;
 
+/** As what an address of it is read, and what is told where no column has a name for it. */
 const SOUGHT = {
-  company: { is: /^domain|company$/, lacks: "no column that names a company" },
-  person: { is: /^person$/, lacks: "no column that tells people" },
+  company: { as: ["domain", "company"], lacks: "no column that names a company" },
+  person: { as: ["person"], lacks: "no column that tells people" },
 };
 const HEADER = "add a first line such as id,website";
 const CHOOSE = say`choose one with ${option("column", "NAME")}`;
@@ -29,7 +30,7 @@ const addressesIn = ({ columns, rows }: InputTable, sought: Sought): number[] =>
     (_, place) =>
       rows
         .slice(0, LOOKED_AT)
-        .filter(({ cells }) => SOUGHT[sought].is.test(read(cells[place] ?? "").is)).length,
+        .filter(({ cells }) => SOUGHT[sought].as.includes(read(cells[place] ?? "").is)).length,
   );
 
 /** Names a column that was not chosen, whose cells are addresses; undefined where none has any. */
@@ -37,10 +38,10 @@ export function columnHint(
   table: InputTable,
   sought: Sought,
   chosen: readonly number[],
+  counts = addressesIn(table, sought),
 ): Said | undefined {
-  const counts = addressesIn(table, sought).map((count, at) => (chosen.includes(at) ? 0 : count));
-  const most = Math.max(1, ...counts);
-  const column = table.columns[counts.indexOf(most)];
+  const others = counts.map((count, at) => (chosen.includes(at) ? 0 : count));
+  const column = table.columns[others.indexOf(Math.max(1, ...others))];
   return column === undefined
     ? undefined
     : say`${option("column", column)}: its cells are domains or profiles`;
@@ -61,11 +62,13 @@ export function columnsSought(
   const { columns, isList } = table;
   const [best] = places;
   if (best === undefined && column == null && (isList || columns.length === 1)) return [0];
+  // The cells are read only where they are what tells.
+  if (best !== undefined && (column != null || isWord)) return places;
 
   const counts = addressesIn(table, sought);
-  const isTaken = column != null || isWord || places.some((place) => counts[place]);
-  const other = columnHint(table, sought, places);
-  if (best !== undefined && (isTaken || other === undefined)) return places;
+  const other = columnHint(table, sought, places, counts);
+  const isTaken = other === undefined || places.some((place) => counts[place]);
+  if (best !== undefined && isTaken) return places;
 
   const isData = columns.some((each) => canonicalDomain(each) !== undefined);
   const lacks = best !== undefined ? `no address in ${echo(columns[best])}` : SOUGHT[sought].lacks;
