@@ -35,6 +35,13 @@ describe("the file", () => {
       '{"budget": "2000",\n "jobs": {}}',
       'jobs.jsonc:1:12: "budget" is credits a month, such as 2000/month',
     ],
+    ...["1,5/month", "20,50/month", "2,000/month", "0/month", "-5/month", "5/month/x"].map(
+      (budget) => [
+        `a budget of ${budget}`,
+        `{"budget": "${budget}",\n "jobs": {}}`,
+        `"budget" is credits a month, such as 2000/month, not "${budget}"`,
+      ],
+    ),
     ["a name twice", '{"jobs": {"a": {},\n"a": {}}}', 'jobs.jsonc:2:1: "a" stands twice'],
     ["no jobs", "{}", 'jobs.jsonc:1:1: the file has no "jobs"'],
   ])("%s is refused with line and column", async (_, text, why) => {

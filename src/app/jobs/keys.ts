@@ -54,8 +54,8 @@ const monthly: Kind<Credits> = {
   is: "credits a month, such as 2000/month",
   schema: s.more(TEXT, { examples: ["2000/month"] }),
   read: (value) => {
-    const [, amount = ""] = /^\s*([\d.,_]+)\s*\/\s*month\s*$/i.exec(asText(value) ?? "") ?? [];
-    return credits.read(amount.replace(/[,_]/g, "")) || undefined;
+    const [amount, period = ""] = asText(value)?.split(/\/(.*)/s, 2) ?? [];
+    return period.trim() === "month" ? credits.read(amount) || undefined : undefined;
   },
 };
 const share: Kind<number> = {

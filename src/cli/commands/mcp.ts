@@ -47,13 +47,13 @@ interface Cap {
 }
 
 function capOf(text: string): Cap {
-  const [amount = "", word] = text.split("/", 2);
+  const [amount = "", word] = text.split(/\/(.*)/s, 2);
   const per = PERIODS.find((period) => period === word);
   const credits = creditAmount(amount);
   if (word === undefined || per !== undefined) return { text, credits, per };
   throw usageError(
     `--max-credits takes credits of a ${PERIODS.join(", a ")}, not "${echo(text)}"`,
-    `for example --max-credits ${amount}/day`,
+    `for example --max-credits ${formatCredits(credits)}/day`,
   );
 }
 
