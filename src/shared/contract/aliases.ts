@@ -96,6 +96,13 @@ vp: vp, vice president; : head, head of; dir: director; mgr: manager; sr snr: se
 jr: entry, entry level, junior; : intern, internship, trainee
 `;
 
+const DEPARTMENTS = `
+: customer service, customer support, customer success, support;
+: engineering and technical, engineering, information technology, it, technology;
+: finance & accounting, accounting; : human resources, hr, people; : medical, healthcare;
+: operations, ops; : project management, pmo; : research, r&d; : sales, business development, bd
+`;
+
 /** Abbreviations in titles, as words among others. */
 const TITLES = `
 cao: chief administrative officer; cco: chief commercial officer; cdo: chief data officer;
@@ -124,6 +131,7 @@ interface Book {
 
 const BOOKS: Readonly<Record<string, Book>> = {
   country: { text: COUNTRIES, within: false },
+  department: { text: DEPARTMENTS, within: false },
   state: { text: STATES, within: false },
   seniority: { text: LEVELS, within: false },
   seniority_level: { text: LEVELS, within: false },
@@ -209,7 +217,7 @@ export function filterFor(text: string): readonly [key: FilterKey, value: string
   const wanted = plain(text);
   for (const key of KEYS) {
     const listed = knownValues(key).find((value) => plain(value) === wanted);
-    if (listed !== undefined) return [key, key === "department" ? listed : normalForm(listed)];
+    if (listed !== undefined) return [key, listed];
 
     const book = BOOKS[key];
     const entry = (book === undefined ? [] : entriesOf(book)).find(({ codes, names }) =>
