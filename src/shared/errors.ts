@@ -310,6 +310,7 @@ export const CODES = {
       "price_moved price_untold impossible_charge cursor_again cursor_too_long not_as_filtered",
       "not_as_declared drawn_short",
     ],
+    "say its price in a dialect file: then it is asked about": ["charged_for_free"],
     "a new person was not found by the calls allowed: the details have the commands": [
       "new_unreached",
     ],

@@ -124,6 +124,55 @@ tryCases([
       ],
     }),
   ),
+  ...product(["null", '"x"', "7", '[{"id":9}]'], [0, 24]).map(
+    ([row, at]): Case => ({
+      name: `a row that is ${row}, at place ${at + 1}, holds its place, whatever is done then`,
+      habit: { people: 60, version: () => "v1", spelled: first(inRow(at, () => row)) },
+      steps: [
+        run(`${SEARCH} --max-credits 30`, 5, {
+          charged: 30,
+          calls: 2,
+          isWritten: true,
+          says: ["--max-credits 60 buys the other 30"],
+        }),
+        run("resume last --yes --max-credits 60 --overwrite", 5, {
+          charged: 60,
+          isWritten: true,
+          says: ["1 paid row cannot be read", `row ${at + 1} of page 1 in`],
+          check: without(at),
+        }),
+        run("resume last --yes --max-credits 90 --overwrite", ANY, { charged: 60 }),
+        run(`${SEARCH} --overwrite --max-credits 90`, ANY, { charged: 60 }),
+        run("read last --json --limit 60", ANY, { charged: 60, silent: ["bug"] }),
+      ],
+    }),
+  ),
+  ...["null", '"x"'].map(
+    (row): Case => ({
+      name: `a whole page of ${row} is the last one: the next would be such too`,
+      habit: { people: 60, shape: (rows) => rows.map(() => JSON.parse(row) as unknown) },
+      steps: [
+        run(SEARCH, 5, { charged: 25, calls: 1, says: ["none of its rows is a record", "page 1"] }),
+        run("runs export last --format ndjson", ANY, { charged: 25, silent: ["bug"] }),
+      ],
+    }),
+  ),
+  {
+    name: "pages of one row, one of them null",
+    habit: {
+      people: 4,
+      spelled: (text, calls) => (calls === 1 ? inRow(0, () => "null")(text) : text),
+    },
+    steps: [
+      run("employees acme.example --limit 9 --per-page 1 -o o.csv --yes", 5, {
+        charged: 4,
+        isWritten: true,
+        says: ["1 paid row cannot be read"],
+        check: without(1),
+      }),
+      run("resume last --yes", ANY, { charged: 4 }),
+    ],
+  },
   ...Object.entries<(text: string) => string>({
     "a trailing comma behind it": (text) => text.replace(/\}$/, ",}"),
     "a trailing comma in the list": (text) => text.replace(/\](,"credits_used")/, ",]$1"),

@@ -54,18 +54,18 @@ tryCases([
   },
   ...["search", "agent"].map(
     (door): Case => ({
-      name: `complete: rows of null are nobody (${door})`,
+      name: `complete: rows of null were paid for (${door})`,
       habit: {
         people: 20,
         shape: (rows) => ({ people: rows.map((row, index) => (index === 2 ? null : row)) }),
       },
       steps:
         door === "agent"
-          ? [ask("--max-credits 50", "buy", EVERYBODY, 1, { says: ["20 credits for 19 rows"] })]
+          ? [ask("--max-credits 50", "buy", EVERYBODY, 0, { says: ["1 paid row cannot be read"] })]
           : [
-              run(SEARCH, 5, { says: ["20 credits for 19 rows quoted at 19"] }),
+              run(SEARCH, 5, { isWritten: true, says: ["1 paid row cannot be read", "row 3 of"] }),
               run("runs export last -o o.csv", ANY, {
-                hasRoom: true,
+                charged: 20,
                 check: ({ u }) => {
                   expect(idsIn(u)).toHaveLength(19);
                   expect(idsIn(u)).not.toContain("");
@@ -95,9 +95,17 @@ tryCases([
       name: `free: the first count that costs credits by the service's own words is the last: ${line}`,
       habit: { people: 20, countCosts: 5 },
       steps: [
-        run(line, 5, {
+        run(`${line} --json`, 5, {
           charged: 5,
           spent: { settled: 5, uncertain: 0 },
+          says: [
+            '"code":"charged_for_free"',
+            "it charged 5 credits for a call that is free by the contract",
+          ],
+        }),
+        run(line, 5, {
+          charged: 10,
+          spent: { settled: 10, uncertain: 0 },
           says: ["it charged 5 credits for a call that is free by the contract"],
         }),
       ],

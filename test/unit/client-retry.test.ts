@@ -230,6 +230,6 @@ test("behind a free call that says it charged none goes out, of those that were 
 
   const ends = await Promise.allSettled([1, 2, 3].map(() => client.count({})));
   expect(ends.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
-  await expect(client.count({})).rejects.toMatchObject({ code: "price_moved" });
+  await expect(client.count({})).rejects.toMatchObject({ code: "charged_for_free" });
   expect([calls, charged]).toEqual([1, [ONE_CREDIT]]);
 });

@@ -190,16 +190,17 @@ describe("a row that is no JSON", () => {
     expect(page.length).toBe(2);
     expect(page.broken.map(({ place, bytes }) => [place, bytes.toString()])).toEqual([
       [2, '{"id":NaN}'],
+      [3, "null"],
       [5, '{"id":3,}'],
     ]);
     expect(page.isSound).toBe(false);
     expect(page.ndjson().toString()).toBe('{"id":1}\n{"id":2}\n');
   });
 
-  test.each(['"oops"', "7", "-1.5", "true", "false", "[1]", '[{"id":9}]', '""'])(
+  test.each(["null", '"oops"', "7", "-1.5", "true", "false", "[1]", '[{"id":9}]', '""'])(
     "JSON that is no record is none either: %s",
     (row) => {
-      for (const rows of [`{"id":1},${row},null,{"id":2}`, `${row},{"id":1},{"id":2}`]) {
+      for (const rows of [`{"id":1},${row},{"id":2}`, `${row},{"id":1},{"id":2}`]) {
         const page = Page.read(Buffer.from(`{"result":[${rows}]}`), "person");
         expect(page.broken.map(({ bytes }) => bytes.toString())).toEqual([row]);
         expect([page.isSound, page.ndjson().toString()]).toEqual([false, '{"id":1}\n{"id":2}\n']);

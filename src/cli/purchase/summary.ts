@@ -97,6 +97,10 @@ function costText(receipt: Receipt, quote: Quote): string {
 const spentOf = (receipt: Receipt): Credits =>
   credits(creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits));
 
+/** What of it was answered for, if only with a row that is none. */
+const answersIn = ({ received, misses, unread, withheld }: Receipt): number =>
+  received + misses + unread + withheld;
+
 /** Which bound ended it before all were bought, and what goes on. */
 function stoppedText(bought: Bought, { order, run }: ParsedPurchase): Sentence | undefined {
   const { receipt, quote } = bought;
@@ -104,7 +108,7 @@ function stoppedText(bought: Bought, { order, run }: ParsedPurchase): Sentence |
   const stopped =
     receipt.complete || receipt.distinct === 0 ? undefined : STOPPED_AT[receipt.bound];
   const whole = wholeOf(target, receipt, quote);
-  const answers = receipt.received + receipt.misses;
+  const answers = answersIn(receipt);
   const rest = whole === undefined || whole <= answers ? undefined : whole - answers;
   if (stopped === undefined || (target.kind === "enrich" && rest === undefined)) return undefined;
 
@@ -203,7 +207,7 @@ function goingOn(
   rest: number | undefined,
 ): string {
   const { balance, received, unit_cost: unit, unit_rows: parcel } = receipt;
-  const answers = received + receipt.misses;
+  const answers = answersIn(receipt);
   const wanted = rest ?? received;
   const more =
     balance === null

@@ -186,7 +186,7 @@ const chargedForFree = (amount: Credits): CliError =>
     `the service says that it charged ${creditsText(amount)} for a call that is free by the ` +
       "contract: nothing more is asked of it",
     '"price" of a dialect file says what a call costs: then it is quoted, and asked about',
-    "price_moved",
+    "charged_for_free",
   );
 
 type Replied = { readonly meta: ReplyMeta } | undefined;

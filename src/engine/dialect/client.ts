@@ -613,7 +613,7 @@ const dear = ({ name }: DialectFile, charged: Credits, declared: Credits, does: 
       `which by its file costs ${creditsText(declared)}`,
     `"price" says in the file what a call costs, and "none" of it what nobody costs; where ` +
       "others buy by the same key elsewhere, connections add ... --shared-key",
-    "price_moved",
+    declared > 0n ? "price_moved" : "charged_for_free",
   );
 
 const strange = (

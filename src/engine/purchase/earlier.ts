@@ -7,7 +7,7 @@ import { Page } from "../../shared/rows/page.ts";
 import { pagingName } from "../client/dialect.ts";
 import { Distinct } from "../output/distinct.ts";
 import { pagesOf as drawnPages } from "../planning/draw.ts";
-import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
+import { pendingUnits, placesOf, settledUnits, type Unit } from "../runs/journal.ts";
 import { isForgiving, type Plan, type RunIdentity, type Target, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import type { Division } from "../runs/record.ts";
@@ -395,7 +395,7 @@ export async function isBoughtElsewhere(
  */
 const isBought = ({ plan, state }: RunReader): boolean =>
   state.done !== undefined ||
-  (pendingUnits(state).length === 0 && (state.session?.rows ?? plan.matches) === state.rows);
+  (pendingUnits(state).length === 0 && (state.session?.rows ?? plan.matches) === placesOf(state));
 
 /**
  * How long a company counts as known where the service does not say which dataset it answers from.

@@ -34,7 +34,13 @@ import type { CompanyQuery } from "../client/dialect.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
-import { creditsOf, type EndedRecord, pendingUnits, type RunState } from "../runs/journal.ts";
+import {
+  creditsOf,
+  type EndedRecord,
+  pendingUnits,
+  placesOf,
+  type RunState,
+} from "../runs/journal.ts";
 import { type Plan, resumeOf, unlooked } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 import { CURSOR_GONE, incomplete } from "./page-failures.ts";
@@ -293,7 +299,7 @@ export function endOf(failure: CliError, run: RunReader): EndedRecord["how"] | u
   const { code, category, next } = failure;
   const { state } = run;
   const isWhole =
-    code === "incomplete" && next === undefined && state.rows >= (run.wanted ?? Infinity);
+    code === "incomplete" && next === undefined && placesOf(state) >= (run.wanted ?? Infinity);
   const isOver = category === "not_found" || isWhole || SPOILT.has(code);
   return isOver && pendingUnits(state).length === 0 ? "over" : ENDS[code];
 }
@@ -390,10 +396,10 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
  * to has room for more, or for asking again.
  */
 function beyondAgreed({ plan, state, wanted }: RunReader): Raise | undefined {
-  const { books, nextN, rows, session, units } = state;
+  const { books, nextN, session, units } = state;
   const { cap, maxCredits } = session ?? {};
   const { price = ZERO, floor } = books;
-  const more = pendingUnits(state).length > 0 ? 0 : (wanted ?? 0) - rows;
+  const more = pendingUnits(state).length > 0 ? 0 : (wanted ?? 0) - placesOf(state);
   const parcel = units.get(nextN - 1)?.intent.parcel;
   const roomOf = (count: number): Credits => roomFor(count, price, parcel, floor);
 

@@ -16,7 +16,13 @@ import { CliError, clauses, option, say, usageError } from "../../shared/errors.
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName, requireReached } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import { hasOutlivedKey, KEY_LIFE_MS, pageCallOf, pendingUnits } from "../runs/journal.ts";
+import {
+  hasOutlivedKey,
+  KEY_LIFE_MS,
+  pageCallOf,
+  pendingUnits,
+  placesOf,
+} from "../runs/journal.ts";
 import {
   companiesIn,
   type Matches,
@@ -245,7 +251,7 @@ export const keepsKeys = (
  * where nothing promises that they come again for it.
  */
 export function spentOf(run: RunReader, { account, deps }: Omit<Trade, "store">): Spent {
-  const { rows, settled } = run.state;
+  const { settled } = run.state;
   const books = run.state.books.begun(account.balance);
   const { floor, price } = books;
   const isKept = keepsKeys(account, run.plan.dataset_version) && books.keepsKeys;
@@ -256,7 +262,7 @@ export function spentOf(run: RunReader, { account, deps }: Omit<Trade, "store">)
   // What asking again under a promised key takes is spoken for by the reply that was lost.
   const spokenFor = sumOfCredits(lost.map(({ hold, again }) => hold - again));
   const uncertain = credits(books.atMost - settled - spokenFor);
-  return { rows, settled, uncertain, lost, price, floor };
+  return { rows: placesOf(run.state), settled, uncertain, lost, price, floor };
 }
 
 /**

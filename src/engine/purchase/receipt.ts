@@ -14,7 +14,7 @@ import { command, option, type Raise, Said, type Sentence, say } from "../../sha
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
-import { pendingUnits, settledUnits, type Unit } from "../runs/journal.ts";
+import { pendingUnits, placesOf, settledUnits, type Unit } from "../runs/journal.ts";
 import { raiseOptions, resumeOf, type Target, unlooked, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
@@ -105,9 +105,6 @@ export function buildReceipt(input: ReceiptInput, shortfall: Sentence | null): R
 /** What a cap leaves of each company is all that is asked for. */
 const isStaff = (target: Target): boolean => target.kind === "search" && target.staff !== undefined;
 
-/** Rows of the segment that were asked for, with those that came to nothing. */
-const placesIn = ({ state }: Run): number => state.rows + state.unread + state.withheld;
-
 function filtersOf(target: Target): Receipt["filters"] {
   if (target.kind !== "search") return null;
   const { filters, union, except } = target;
@@ -197,7 +194,7 @@ function lookedAt(input: ReceiptInput) {
     capFor: (rows: number): Credits =>
       credits(run.state.spent + roomFor(rows, outcome.price, quote.parcel, quote.floor)),
     /** Rows that were told of, or counted, and did not come. */
-    fewer: Math.max(outcome.missing.rows, isCounted ? quote.rows - placesIn(run) : 0),
+    fewer: Math.max(outcome.missing.rows, isCounted ? quote.rows - placesOf(run.state) : 0),
     came: `${grouped(run.state.rows)} of ${counted(quote.rows, "row")} came`,
   };
 }
@@ -220,7 +217,7 @@ function pageOfItsOwnSize(short: Short) {
   const { run, quote, outcome, maxCredits, came, fewer, isCounted } = short;
   const { least, own = 0 } = outcome;
   const room = short.capFor(own);
-  const left = least === undefined ? fewer : quote.rows - placesIn(run);
+  const left = least === undefined ? fewer : quote.rows - placesOf(run.state);
   if (left <= 0 || left >= own || maxCredits === undefined || room <= maxCredits) return undefined;
 
   const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
@@ -252,7 +249,7 @@ function smallestPage({ run, outcome: { least }, maxCredits, spent, came, capFor
 
 function dearerThanAgreed({ run, quote, outcome, maxCredits, spent, came, capFor }: Short) {
   const { price, ended } = outcome;
-  const left = quote.rows - run.state.rows;
+  const left = quote.rows - placesOf(run.state);
   if (price <= quote.unitPrice || ended !== "limit" || left <= 0) return undefined;
   // The user's own cap was reached: that is done, and said.
   if (maxCredits !== undefined && spent + price > maxCredits) return null;
@@ -350,12 +347,13 @@ function uncertainCap({ run, quote, outcome, capFor }: Short): Lack | undefined 
   const lost = pendingUnits(state);
   const { rowsIfNothingLost: agreed, rowsUncapped: all = agreed } = quote;
   // Under a cap that was lowered nothing is agreed to, and what was lost is lacking all the same.
-  const wanted = state.rows < agreed || lost.length === 0 ? agreed : all;
+  const places = placesOf(state);
+  const wanted = places < agreed || lost.length === 0 ? agreed : all;
   const doubt = credits(state.books.atMost - state.settled);
-  if (outcome.ended !== "limit" || state.rows >= wanted || doubt === 0n) return undefined;
+  if (outcome.ended !== "limit" || places >= wanted || doubt === 0n) return undefined;
 
   // A cap below that would leave rows out once more.
-  const missing = Math.min(all - state.rows, run.rest ?? Infinity);
+  const missing = Math.min(all - places, run.rest ?? Infinity);
   const { least = 1 } = outcome;
   const maxCredits = capFor(Math.ceil(missing / least) * least);
   const why =
@@ -402,6 +400,6 @@ export async function missingFirstPage(
   if (!counted) return told === undefined ? undefined : 0;
   const pages = settledUnits(state).filter(({ intent }) => intent.target === target);
   const first = pages.find(({ intent }) => intent.offset === 0);
-  const lacking = counted.count - pages.reduce((sum, { settled }) => sum + settled.rows, 0);
+  const lacking = counted.count - pages.reduce((sum, { settled }) => sum + placesOf(settled), 0);
   return isFirstPage(first, lacking) ? lacking : 0;
 }

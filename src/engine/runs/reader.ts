@@ -11,6 +11,7 @@ import {
   creditsOf,
   emptyState,
   type JournalRecord,
+  placesOf,
   type RunState,
   replay,
   type Sums,
@@ -285,7 +286,7 @@ export class RunReader {
   /** Rows that may still come of it; null: nobody knows. */
   get rest(): number | null {
     const { matches, uncounted = 0 } = this.offer;
-    return matches === null ? null : Math.max(0, matches + uncounted - this.state.rows);
+    return matches === null ? null : Math.max(0, matches + uncounted - placesOf(this.state));
   }
 
   receipt(): Promise<unknown> {

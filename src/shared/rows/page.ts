@@ -15,6 +15,7 @@ import {
   scanObject,
   skipGap,
   skipSpace,
+  skipValue,
 } from "./tokens.ts";
 import {
   fieldValue,
@@ -91,21 +92,24 @@ export class Page {
     const bytes = text.subarray(0, MARK.length).equals(MARK) ? text.subarray(MARK.length) : text;
     const found = findRows(bytes, kind);
     if (!("starts" in found)) return new Page(bytes, NOTHING, undefined, found);
+    // Of a look-up that is a company that is not known.
+    if (kind === "company" && bytes[found.starts[0] ?? 0] === LETTER_N)
+      return new Page(bytes, NOTHING);
 
-    const { starts } = found;
-    const isRecord = (start: number): boolean => bytes[start] === OPEN_OBJECT;
-    if (found.broken.length === 0 && starts.every(isRecord)) return new Page(bytes, found);
+    // A text, a number or `null` among them was paid for too.
+    const rows = [...found.starts.keys()];
+    const slips = new Set(found.broken);
+    const isRecord = (row: number): boolean =>
+      bytes[found.starts[row] ?? 0] === OPEN_OBJECT && !slips.has(row);
+    if (rows.every(isRecord)) return new Page(bytes, found);
 
-    // A text or a number among them was paid for too; `null` is where nobody was.
-    const strange = starts.flatMap((start, row) =>
-      isRecord(start) || bytes[start] === LETTER_N ? [] : [row],
-    );
-    const broken = new Set([...found.broken, ...strange]);
-    return new Page(
-      bytes,
-      { ...found, broken: [...broken].sort((a, b) => a - b) },
-      [...starts.keys()].filter((row) => !broken.has(row) && isRecord(starts[row] ?? 0)),
-    );
+    const broken = rows.filter((row) => !isRecord(row));
+    const sound = rows.filter(isRecord);
+    const problem =
+      sound.length === 0 && broken.length > 1
+        ? unreadable("none of its rows is a record")
+        : undefined;
+    return new Page(bytes, { ...found, broken }, sound, problem);
   }
 
   /** Rows of the reply that are no JSON, whichever rows of it were selected. */
@@ -354,10 +358,18 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans | CliError {
 const isNull = (bytes: Buffer, { start, end }: Omit<Member, "key">): boolean =>
   bytes.toString("latin1", start, end) === "null";
 
-/** Of texts, numbers or lists it is not; what is no JSON at all may stand before records. */
-const isEmptyOrRecords = (bytes: Buffer, start: number): boolean =>
-  bytes[start] === OPEN_LIST &&
-  !/^["[\dtfn-]/.test(String.fromCharCode(bytes[skipGap(bytes, start + 1)] ?? QUOTE));
+/** Of texts, numbers and lists alone it is not; what is no JSON, or `null`, may be for a record. */
+function isEmptyOrRecords(bytes: Buffer, start: number): boolean {
+  if (bytes[start] !== OPEN_LIST) return false;
+  const first = skipGap(bytes, start + 1);
+  let at = first;
+  while (/["[\dtf-]/.test(String.fromCharCode(bytes[at] ?? 0))) {
+    const end = skipValue(bytes, at);
+    if (end < 0) return false;
+    at = skipGap(bytes, end);
+  }
+  return at < bytes.length && (at === first || bytes[at] !== CLOSE_LIST);
+}
 
 /**
  * The list that an object holds: under a usual name,
