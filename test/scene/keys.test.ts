@@ -20,7 +20,52 @@ import {
 const FORGETS = { people: 60, announcesKeys: true, version: () => "v1" } as const;
 const LINES = { ...DOORS, enrich: `${DOORS.enrich} d.example e.example f.example` };
 
+const REPEATED = { idempotent: true, announcesKeys: true, version: () => "v1" };
+
 tryCases([
+  {
+    name: "a promise of keys is believed of one lost reply: of two the balance tells, before a third",
+    habit: { people: 20, announcesKeys: true, version: () => "v1", mishap: at([1, 2, 3], "drop") },
+    steps: [
+      run("search --country x --yes -o o.csv --max-credits 50", 5, { charged: 40, calls: 2 }),
+    ],
+  },
+  {
+    name: "of one lost reply under a kept key the balance is not asked",
+    habit: { people: 20, ...REPEATED, mishap: at(1, "drop") },
+    steps: [
+      run("search --country x --yes -o o.csv --max-credits 50", 0, {
+        charged: 20,
+        calls: 2,
+        check: ({ service }) =>
+          expect(service.seen.filter(({ path }) => path === "/v1/account")).toHaveLength(2),
+      }),
+    ],
+  },
+  {
+    name: "a repeat that says that it was free is no gift: up to its rows at the price, and never less than 0",
+    habit: {
+      people: 80,
+      ...REPEATED,
+      mishap: at(2, "drop"),
+      spelled: (text, calls) =>
+        calls === 2 ? text.replace(/"credits_used":\d+/, '"credits_used":0') : text,
+    },
+    steps: [
+      run("search --country x --per-page 20 --concurrency 1 --yes -o o.csv --max-credits 60", 0, {
+        charged: 60,
+        says: ["Exported 60 of 80 profiles for 40 credits", "20 more credits may have been"],
+        silent: [/-\d+ (credit|of them)/],
+        spent: { settled: 40, uncertain: 20 },
+      }),
+      run(/headcount (resume \S+ --max-credits 80) buys the other 20/, 0, {
+        more: " --yes --overwrite",
+        charged: 80,
+        rows: 80,
+        says: ["for 60 credits (20 of them now)"],
+      }),
+    ],
+  },
   ...product(["search", "employees"] as const, [true, false]).map(
     ([door, idempotent]): Case => ({
       name: `a lost page is asked for again under its own key, after resume too: ${door}, kept ${idempotent}`,

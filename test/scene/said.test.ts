@@ -20,6 +20,16 @@ const AWAY = /moved or removed, cannot be looked at: \S+\/o\.csv/;
 const COUNTED = { rows_paid: 12, forgotten: 1, credits: 12, people: 11 };
 
 tryCases([
+  {
+    name: "a command to type: an agent has tools, where rows came twice too",
+    habit: { people: 60, maxPerPage: 10, pageIgnored: true },
+    steps: [
+      ask("--max-credits 90", "buy", { filters: { country: "x --limit 5" } }, 1, {
+        says: ["the tool read_rows"],
+        silent: [/headcount (runs|search|resume)/],
+      }),
+    ],
+  },
   ...TELLS.map(
     (faultTells): Case => ({
       name: `nothing was charged: an error of a paid call costs, and tells ${faultTells} of it`,

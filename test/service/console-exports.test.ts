@@ -1,13 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { refreshCommand } from "../../src/console/segment.ts";
+import { inWords, refreshCommand, searchCommand } from "../../src/console/segment.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
+import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { as, ConsoleClient, gated, type Session } from "../support/console.ts";
 import { wrapped } from "../support/dataset.ts";
 import { user } from "../support/export.ts";
+import { shellWords } from "../support/hints.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
@@ -82,6 +84,33 @@ describe("an export", () => {
       );
     },
   );
+
+  test("of a title with options, quotes and substitutions in it has it as it was typed", async () => {
+    const { page } = await serve();
+    const session = await page.enter();
+    const exported = async (filters: Filters) => {
+      const { json } = await page.call(session, "POST", "/quote", { filters, profiles: 1 });
+      const { id } = (await page.call(session, "POST", "/exports", { quote_id: json.quote_id }))
+        .json;
+      return { id, item: await page.bought(session, id) };
+    };
+    const one = await exported({ department: ["Legal"] });
+    const { title: real } = JSON.parse(await download(page, session, one.id));
+
+    const odd = `@a --limit 5 "b" 'c' $(id) \`id\`\nd; e`;
+    const filters = { title: [odd, real] };
+    const { item } = await exported(filters);
+    expect(item).toMatchObject({ state: "ready", rows: 1, filters });
+    expect(inWords(item.filters)).toBe(`${odd}, ${real}`);
+
+    const typed = [`--title=@${odd}`, `--title=${real}`];
+    const [before, after] = ["headcount search", "--max-credits 5 -o people.csv"];
+    expect(shellWords(searchCommand(item.filters, 5))).toEqual([
+      ...before.split(" "),
+      ...typed,
+      ...after.split(" "),
+    ]);
+  });
 
   long("shows the command that buys, later, whoever is not in its file yet", async () => {
     const { page, service } = await serve();

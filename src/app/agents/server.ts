@@ -171,14 +171,14 @@ function argumentProblem(input: unknown, schema: JsonSchema): string | undefined
 const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswer =>
   "structured" in result;
 
-/** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
+/** A failure as sentences: what, why, what helps, what goes on. Never a stack trace. */
 const refused = (error: CliError): CallToolResult => {
   // What goes on above what was allowed is told to a person alone: `withinBounds` hints at it.
   const { next, resumable } = withinBounds(error);
   const { message, details, exitCode, hint } = error.inWordsOf(IN_TOOLS);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);
-  if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${next}`);
+  if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${IN_TOOLS.command(next)}`);
   return {
     isError: true,
     content: [{ type: "text", text: lines.map((line) => harmless(`${line}`)).join("\n") }],

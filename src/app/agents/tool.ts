@@ -46,6 +46,8 @@ const DEEDS: Readonly<Record<string, string>> = {
   filters: "the tool describe_filters",
   resume: "a new quote for the same",
   runs: "the tool runs",
+  "runs export": "the tool read_rows",
+  search: "a new quote for the same",
 };
 
 /** How an agent is spoken to: options are arguments of tools, and what looks is a tool. */

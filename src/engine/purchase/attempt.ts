@@ -86,8 +86,7 @@ export class Attempts {
           throw new LostReplyError("the reply breaks off", "BROKEN_JSON", true);
         }
       } catch (error) {
-        if (this.#parts.flight.stopped && error === this.#parts.flight.failure)
-          return this.abandon(flown);
+        if (error === this.#parts.flight.failure) return this.abandon(flown);
         if (!(await this.#mayTryAgain(flown, error, attempts, now() - turnAt))) return;
         continue;
       }

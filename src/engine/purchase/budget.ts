@@ -92,8 +92,7 @@ export class Budget {
     if (maxRows === undefined) return affordable;
     // A page that is being written counts whole: how
     // many rows it has is known only once it was read.
-    const rows = this.#run.rows + this.#flight.rowsAsked + this.#flight.rowsWaiting;
-    return Math.min(affordable, maxRows - rows);
+    return Math.min(affordable, maxRows - this.#run.rows - this.#flight.rowsOpen);
   }
 
   wholeRoom(): number {

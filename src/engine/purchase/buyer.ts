@@ -440,7 +440,7 @@ export class Buyer {
    */
   async #requireDisk(more = 0) {
     const { path } = this.#options.run;
-    const bytes = 1.5 * (this.#flight.rowsAsked + more) * this.#settlement.rowBytes;
+    const bytes = 1.5 * (this.#flight.rowsOpen + more) * this.#settlement.rowBytes;
     if (((await freeBytes(path)) ?? Infinity) <= bytes + DISK_RESERVE) throw diskFull(path);
   }
 }

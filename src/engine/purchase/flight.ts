@@ -25,10 +25,6 @@ export interface Flown {
   readonly alone: boolean;
 }
 
-/** Those of settled ones are counted in the run. */
-const rowsOf = (units: readonly Unit[]): number =>
-  units.reduce((sum, { intent, settled }) => sum + (settled ? 0 : intent.perPage), 0);
-
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
 
 /**
@@ -161,8 +157,9 @@ export class Flight {
   }
 
   /** Rows that may still come: those that were settled are counted in the run. */
-  get rowsAsked(): number {
-    return rowsOf(this.#all.map((one) => one.unit));
+  get rowsOpen(): number {
+    const units = [...this.#all.map((one) => one.unit), ...this.#pending, ...this.#shelved];
+    return units.reduce((sum, { intent, settled }) => sum + (settled ? 0 : intent.perPage), 0);
   }
 
   /**
@@ -222,10 +219,5 @@ export class Flight {
       phase === "ready" && sent ? unit : [],
     );
     return [...this.#pending, ...next];
-  }
-
-  /** Rows that no other page is asked for: their own reply may still bring them. */
-  get rowsWaiting(): number {
-    return rowsOf([...this.#pending, ...this.#shelved]);
   }
 }

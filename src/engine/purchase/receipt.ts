@@ -185,6 +185,7 @@ function whyShort(input: ReceiptInput): Sentence | Lack | null {
 function lookedAt(input: ReceiptInput) {
   const { run, quote, outcome } = input;
   const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
+  const left = quote.rows - placesOf(run.state);
   return {
     ...input,
     isCounted,
@@ -194,7 +195,8 @@ function lookedAt(input: ReceiptInput) {
     capFor: (rows: number): Credits =>
       credits(run.state.spent + roomFor(rows, outcome.price, quote.parcel, quote.floor)),
     /** Rows that were told of, or counted, and did not come. */
-    fewer: Math.max(outcome.missing.rows, isCounted ? quote.rows - placesOf(run.state) : 0),
+    fewer: Math.max(outcome.missing.rows, isCounted ? left : 0),
+    left,
     came: `${grouped(run.state.rows)} of ${counted(quote.rows, "row")} came`,
   };
 }
@@ -214,10 +216,10 @@ function leavesPartOfSample({ outcome, quote, came }: Short) {
 
 /** A page came smaller than was asked for: all of them may have that size. */
 function pageOfItsOwnSize(short: Short) {
-  const { run, quote, outcome, maxCredits, came, fewer, isCounted } = short;
+  const { outcome, maxCredits, came, fewer, isCounted } = short;
   const { least, own = 0 } = outcome;
   const room = short.capFor(own);
-  const left = least === undefined ? fewer : quote.rows - placesOf(run.state);
+  const left = least === undefined ? fewer : short.left;
   if (left <= 0 || left >= own || maxCredits === undefined || room <= maxCredits) return undefined;
 
   const [page, what] = isCounted ? ["last", "rest"] : ["next", "next one"];
@@ -247,9 +249,8 @@ function smallestPage({ run, outcome: { least }, maxCredits, spent, came, capFor
   return { why, on, raise, gets: "buys the next one" };
 }
 
-function dearerThanAgreed({ run, quote, outcome, maxCredits, spent, came, capFor }: Short) {
+function dearerThanAgreed({ left, quote, outcome, maxCredits, spent, came, capFor }: Short) {
   const { price, ended } = outcome;
-  const left = quote.rows - placesOf(run.state);
   if (price <= quote.unitPrice || ended !== "limit" || left <= 0) return undefined;
   // The user's own cap was reached: that is done, and said.
   if (maxCredits !== undefined && spent + price > maxCredits) return null;

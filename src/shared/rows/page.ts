@@ -7,7 +7,6 @@ import {
   compact,
   isInteger,
   isJson,
-  LETTER_N,
   type Member,
   OPEN_LIST,
   OPEN_OBJECT,
@@ -92,10 +91,6 @@ export class Page {
     const bytes = text.subarray(0, MARK.length).equals(MARK) ? text.subarray(MARK.length) : text;
     const found = findRows(bytes, kind);
     if (!("starts" in found)) return new Page(bytes, NOTHING, undefined, found);
-    // Of a look-up that is a company that is not known.
-    if (kind === "company" && bytes[found.starts[0] ?? 0] === LETTER_N)
-      return new Page(bytes, NOTHING);
-
     // A text, a number or `null` among them was paid for too.
     const rows = [...found.starts.keys()];
     const slips = new Set(found.broken);
@@ -363,12 +358,10 @@ function isEmptyOrRecords(bytes: Buffer, start: number): boolean {
   if (bytes[start] !== OPEN_LIST) return false;
   const first = skipGap(bytes, start + 1);
   let at = first;
-  while (/["[\dtf-]/.test(String.fromCharCode(bytes[at] ?? 0))) {
-    const end = skipValue(bytes, at);
-    if (end < 0) return false;
-    at = skipGap(bytes, end);
-  }
-  return at < bytes.length && (at === first || bytes[at] !== CLOSE_LIST);
+  while (/["[\dtf-]/.test(String.fromCharCode(bytes[at] ?? 0)))
+    at = skipGap(bytes, skipValue(bytes, at));
+  const next = bytes[at];
+  return next !== undefined && (at === first || next !== CLOSE_LIST);
 }
 
 /**

@@ -60,6 +60,18 @@ test("else a balance that fell while nothing else was under way", async () => {
   expect((await page({ left: 464 })).told).toBe(credits("6"));
 });
 
+test("a balance is not asked for where the reply told one, be it late", async () => {
+  const { free, page } = desk();
+  free(100);
+  let asked = 0;
+  const ask = async () => {
+    asked++;
+    return free(94);
+  };
+  expect((await page({ left: 100 }, ask)).told).toBeUndefined();
+  expect(asked).toBe(0);
+});
+
 test.each([1, 3, 100])(
   "a balance that is late by %i pages tells no page for nothing",
   async (late) => {

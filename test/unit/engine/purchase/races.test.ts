@@ -196,6 +196,7 @@ async function opened(habits: Habits) {
         .buy()
         .catch((error: unknown) => error),
     calls: service.calls,
+    close: () => server.close(),
     charged: () => start - service.left - service.others,
     spend: (amount: number, others = amount) => {
       service.left -= amount;
@@ -207,6 +208,14 @@ async function opened(habits: Habits) {
     run,
   };
 }
+
+test("a call that reached nobody is no loss, and takes no room", async () => {
+  const { buy, close, run } = await opened({ cap: 100 });
+  await close();
+  await buy();
+  expect(run.state.books.facts.filter(({ t }) => t === "lost")).toEqual([]);
+  expect(creditsToNumber(run.state.books.atMost)).toBe(0);
+});
 
 test("of pages that are asked for again no two take the same room", async () => {
   const [all, awake] = [gate(), gate()];
