@@ -5,6 +5,7 @@ import { DEFAULT_DIALECT } from "../../../../src/engine/client/dialect.ts";
 import { createClient } from "../../../../src/engine/client/http-client.ts";
 import { Pacer } from "../../../../src/engine/client/pacing.ts";
 import { Buyer, type BuyerOptions } from "../../../../src/engine/purchase/buyer.ts";
+import { ending } from "../../../../src/engine/purchase/failures.ts";
 import { sourceOf } from "../../../../src/engine/purchase/source.ts";
 import { Disk } from "../../../../src/engine/runs/disk.ts";
 import { creditsOf, type JournalRecord } from "../../../../src/engine/runs/journal.ts";
@@ -215,6 +216,29 @@ test("a call that reached nobody is no loss, and takes no room", async () => {
   await buy();
   expect(run.state.books.facts.filter(({ t }) => t === "lost")).toEqual([]);
   expect(creditsToNumber(run.state.books.atMost)).toBe(0);
+});
+
+test("of a list all was agreed to: a cap with room for a row more leaves too little", async () => {
+  const { buy, interrupt, now, run } = await opened({
+    cap: 25,
+    rows: 40,
+    concurrency: 1,
+    writes: async (record) => {
+      if (record.includes('"t":"settled"')) interrupt.abort(new Error("that is all"));
+    },
+  });
+  const cap = creditsOf("25");
+  await run.append({ t: "session", maxCredits: cap, cap, limit: null, rows: 40, at: now() });
+  await buy();
+  expect(run.state.rows).toBe(10);
+
+  const { id, path, plan, state, wanted } = run;
+  const target = { ...plan.target, list: "people.csv" };
+  const list = { id, path, plan: { ...plan, target }, state, wanted } as typeof run;
+  expect(ending(new Error("that is all"), run, true)).not.toHaveProperty("raise.maxCredits");
+  expect(ending(new Error("that is all"), list, true)).toMatchObject({
+    raise: { maxCredits: creditsOf("40") },
+  });
 });
 
 test("of pages that are asked for again no two take the same room", async () => {
