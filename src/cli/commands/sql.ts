@@ -23,9 +23,12 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample sql "select country, count(*) from people group by 1"
   $ headcount -c sample sql "select sum(credits) from purchases" --json
 
-people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
-purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.
-What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added, \
+people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, \
+times_bought, credits.
+purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, \
+dataset_version, output, created_at.
+What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, \
+refresh, at, dataset_version, count, added, \
 removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`)
     .does(
       `reads connection runs library suppression given
