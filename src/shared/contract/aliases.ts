@@ -91,7 +91,8 @@ wi: wisconsin; wv: west virginia; wy: wyoming
 `;
 
 const LEVELS = `
-: owner, founder, co-founder, proprietor; : c-suite, cxo, c-level, chief, executive, c-suite executive;
+: owner, founder, co-founder, proprietor;
+: c-suite, cxo, c-level, chief, executive, c-suite executive;
 vp: vp, vice president; : head, head of; dir: director; mgr: manager; sr snr: senior, senior level;
 jr: entry, entry level, junior; : intern, internship, trainee
 `;
@@ -109,7 +110,8 @@ cao: chief administrative officer; cco: chief commercial officer; cdo: chief dat
 ceo: chief executive officer; cfo: chief financial officer; chro: chief human resources officer;
 cio: chief information officer; ciso: chief information security officer; clo: chief legal officer;
 cmo: chief marketing officer; coo: chief operating officer; cpo: chief product officer;
-cro: chief revenue officer; cso: chief strategy officer; cto: chief technology officer, chief technical officer;
+cro: chief revenue officer; cso: chief strategy officer;
+cto: chief technology officer, chief technical officer;
 avp: assistant vice president; evp: executive vice president; svp: senior vice president;
 vp: vice president; md: managing director; gm: general manager; ae: account executive;
 sdr: sales development representative; bdr: business development representative;
