@@ -178,7 +178,8 @@ const refused = (error: CliError): CallToolResult => {
   const { message, details, exitCode, hint } = error.inWordsOf(IN_TOOLS);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);
-  if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${IN_TOOLS.command(next)}`);
+  const how = resumable ? "resumable, next" : "next";
+  if (next !== undefined) lines.push(`${how}: ${IN_TOOLS.command(next)}`);
   return {
     isError: true,
     content: [{ type: "text", text: lines.map((line) => harmless(`${line}`)).join("\n") }],

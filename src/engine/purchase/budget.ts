@@ -121,12 +121,11 @@ export class Budget {
     const rows = counted(this.#run.rows, "row is", "rows are");
     const why = soldOut(cause?.creditsRemaining ?? this.balance, this.price, cause);
     const { status, requestId } = cause ?? {};
-    const message = `${why}; ${rows} bought and kept`;
 
     return new CliError({
       code: "insufficient_credits",
       category: "credits",
-      message,
+      message: `${why}; ${rows} bought and kept`,
       status,
       requestId,
       cause,

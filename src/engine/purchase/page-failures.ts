@@ -42,9 +42,9 @@ export async function unreadRows(run: RunReader): Promise<CliError | undefined> 
   let rows = 0;
   const places: string[] = [];
   for await (const { unit, settled, body } of run.pages()) {
-    const { broken, isSound, problem } = Page.read(body, kindOf(run));
+    const { broken, problem } = Page.read(body, kindOf(run));
     const { unread = broken.length } = settled;
-    if (isSound || unread === 0) continue;
+    if (unread === 0) continue;
 
     rows += unread;
     const which = broken.map(({ place }) => String(place));
