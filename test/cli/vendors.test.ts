@@ -317,6 +317,44 @@ describe("a company", () => {
   });
 });
 
+describe("what a file cannot say is refused by name, and nothing is sent", () => {
+  test.each([
+    ["search --name x --dry-run", "explorium cannot be asked by name"],
+    ["search --country atlantis --max-credits 9 --yes -o a.csv", 'no word for country "atlantis"'],
+    ["search --country germany --ids ids.csv", "finds nobody by id"],
+    ["search --country germany --new-only --dry-run", "searched with --new-only yet"],
+    ["search --country germany --with-owned --dry-run", "searched with --with-owned yet"],
+    ["search --country germany --new-anywhere --dry-run", "searched with --new-anywhere yet"],
+    ["count --name x --json", "explorium cannot be asked by name"],
+    ["count -f said.json -f unsaid.json --json", "explorium cannot be asked by name"],
+    ["count -f said.json -f unsaid.json --union", "explorium cannot be asked by name"],
+    ["count -f said.json --except unsaid.json", "explorium cannot be asked by name"],
+    ["count --country germany --by name=x", "explorium cannot be asked by name"],
+  ])("%s", async (line, why) => {
+    // Its account is a free call: that one is no part of a refusal either.
+    const { dir, run, vendor } = await userOf("explorium");
+    writeFileSync(join(dir, "said.json"), '{"country":["germany"]}');
+    writeFileSync(join(dir, "unsaid.json"), '{"name":["x"]}');
+    vendor.book.calls.length = 0;
+
+    const ran = await run(`${line} -c v`);
+    expect(ran.code, ran.stderr).toBe(2);
+    expect(ran.stderr).toContain(line.endsWith("--json") ? why.replaceAll('"', '\\"') : why);
+    expect(vendor.book.calls).toMatchObject([]);
+  });
+
+  test("of several counts that cost", async () => {
+    const { dir, run, vendor } = await userOf("prospeo");
+    writeFileSync(join(dir, "said.json"), '{"country":["germany"]}');
+    writeFileSync(join(dir, "too.json"), '{"country":["france"]}');
+    vendor.book.calls.length = 0;
+    const ran = await run("count -f said.json -f too.json --json -c v");
+    expect(ran.code, ran.stderr).toBe(2);
+    expect(ran.stderr).toContain("prospeo has no free count");
+    expect(vendor.book.calls).toMatchObject([]);
+  });
+});
+
 const copiesIn = (dir: string): string[] => readdirSync(join(dir, "config", "dialects"));
 
 describe("connections", () => {

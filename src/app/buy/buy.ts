@@ -255,7 +255,7 @@ async function purchase<T>(
 }
 
 /** @throws CliError exit 2 for what the file of a vendor cannot say: before anything is asked */
-function requireOfVendor({ idRows, names, vendor }: Dialect, target: Target): void {
+function requireOfVendor({ idRows, names, tries, vendor }: Dialect, target: Target): void {
   if (vendor === undefined) return;
   const refuse = (what: Sentence): never => {
     throw usageError(
@@ -273,13 +273,16 @@ function requireOfVendor({ idRows, names, vendor }: Dialect, target: Target): vo
     return;
   }
 
-  const { except, named, owned, sample, staff, union } = target;
+  const { anywhere, except, filters, named, owned, sample, staff, union } = target;
   if (named !== undefined && idRows === undefined) refuse("asked for people by their ids");
   if (sample !== undefined && idRows === undefined) refuse(say`searched with ${option("sample")}`);
-  if (owned !== undefined && idRows === undefined)
-    refuse(say`searched with ${option("new_only")} or ${option("with_owned")}`);
+  if (owned !== undefined && idRows === undefined) {
+    const asked = owned === "with" ? "with_owned" : anywhere ? "new_anywhere" : "new_only";
+    refuse(say`searched with ${option(asked)}`);
+  }
   if (staff !== undefined || union !== undefined || except !== undefined)
     refuse("searched for several segments or companies at once");
+  tries?.(filters);
 }
 
 /** Of the segment: nobody new is not nobody. */

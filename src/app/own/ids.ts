@@ -23,17 +23,17 @@ export async function idsOf(
 ): Promise<readonly string[]> {
   const { client } = seller;
   const { now, sleep, interrupted: signal } = context;
-  const { perMinute } = await client.account(signal);
-  const ids = await new FreeCounts({ client, maxCalls, now, sleep, signal, perMinute }).ids(
-    filters,
-  );
-  if (ids !== undefined) return [...ids];
+  if (client.dialect.idRows === undefined)
+    throw usageError(
+      "this service finds nobody by id before he is paid for",
+      say`without ${option("ids")} the people themselves are bought`,
+      "no_ids",
+    );
+  client.dialect.tries?.(filters);
 
-  throw usageError(
-    "this service finds nobody by id before he is paid for",
-    say`without ${option("ids")} the people themselves are bought`,
-    "no_ids",
-  );
+  const { perMinute } = await client.account(signal);
+  const counts = new FreeCounts({ client, maxCalls, now, sleep, signal, perMinute });
+  return [...((await counts.ids(filters)) ?? [])];
 }
 
 /**

@@ -29,7 +29,10 @@ export interface Dialect {
   readonly idRows?: number;
   /** What a count costs there, which is the first rows of a search: none is made unasked. */
   readonly counting?: { readonly price: Credits; readonly rows: number } | undefined;
-  /** Paid calls that see before the first page of a search whether its filters are heeded. */
+  /**
+   * Paid calls that see before the first page of a search whether its filters are heeded.
+   * @throws CliError exit 2 for what its file cannot say: nothing needs to be sent for that
+   */
   readonly tries?: (filters: Filters) => number;
   /** Nobody has seen a reply of it: one row is bought and looked at before more are. */
   readonly isUnproven?: boolean;

@@ -425,12 +425,17 @@ export class DialectClient implements ServiceClient {
     const list = (rows === undefined ? [found] : found) as JsonValue | undefined;
     // Whoever is null there is nobody, and no row.
     const items = Array.isArray(list) ? list.filter((each) => each !== null) : [];
-    if (found !== undefined && Array.isArray(list) && !items.some(isNoRecord))
+    if (found !== undefined && Array.isArray(list) && !items.some((item) => !isObject(item)))
       return make({ items, spans: rows === undefined && row === "" ? wholeAt(body) : undefined });
 
-    const is = rows === undefined ? "a record" : "a list of people";
-    const stop = notAsDeclared(this.#file, reply, { place: rows ?? row, is });
-    return { rows: this.#nobodyThere, asked, stop };
+    return {
+      rows: this.#nobodyThere,
+      asked,
+      stop: notAsDeclared(this.#file, reply, {
+        place: rows ?? row,
+        is: rows === undefined ? "a record" : "a list of people",
+      }),
+    };
   }
 
   async #pageOf(
@@ -552,8 +557,6 @@ export class DialectClient implements ServiceClient {
     throw dear(this.#file, charged, ZERO, "sells nobody");
   }
 }
-
-const isNoRecord = (value: JsonValue): boolean => !isObject(value);
 
 const firstOf = ({ pages }: VendorCall): number => pages?.first ?? 1;
 

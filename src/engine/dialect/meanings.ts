@@ -82,8 +82,9 @@ export function failureIn(
     return new LostReplyError(`the answer ${raw.status} is not what was declared`, "UNSURE", true);
 
   // By its meaning, whatever status the vendor says that with.
-  const isOther = is === "busy" ? raw.status < 500 : raw.status !== 400;
-  const status = STATUS[is] ?? (isOther ? (is === "busy" ? 503 : 422) : raw.status);
+  const refused = raw.status === 400 ? 400 : 422;
+  const busy = raw.status < 500 ? 503 : raw.status;
+  const status = STATUS[is] ?? (is === "busy" ? busy : refused);
   return new ServiceError({
     status,
     answered: raw.status,

@@ -118,8 +118,12 @@ export class Names {
     };
   }
 
-  /** Of the filters of a search those that are tried by the first page that is bought. */
+  /**
+   * Of the filters of a search those that are tried by the first page that is bought.
+   * @throws CliError exit 2 for what the file cannot say
+   */
   untried(filters: Filters): readonly string[] {
+    expressionsOf(this.#file, filters);
     const { search } = this.#file.calls;
     const isFreeToCount = this.#counting?.price === ZERO;
     if (isFreeToCount || declaredPrice(search, 0) > 0n) return [];

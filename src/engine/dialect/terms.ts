@@ -120,8 +120,9 @@ export function cannotBuy(file: DialectFile): CliError | undefined {
   if (unit === undefined) return refused("its price says of no number of rows what they cost");
   if (gives === "ids")
     return unit.rows === 1 ? undefined : refused("people who are read by ids are paid together");
-  const isMore = least > unit.rows;
-  return isMore ? refused(`a page has at least ${least} rows, whatever the cap`) : undefined;
+  return least > unit.rows
+    ? refused(`a page has at least ${least} rows, whatever the cap`)
+    : undefined;
 }
 
 /** A file in a few facts, for whoever chooses one. Credits as the file writes them. */

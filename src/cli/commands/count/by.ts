@@ -70,7 +70,7 @@ export async function countParts(
   { segment, by }: CountRequest & { readonly kind: "parts" },
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
-  const { options, printer } = counting;
+  const { options, printer, session } = counting;
   const { filters } = segment;
   const { spec } = by;
   const facet = by.values === undefined ? await listedFor(spec, filters, counting) : undefined;
@@ -82,6 +82,7 @@ export async function countParts(
 
   const values = by.values ?? facet?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
+  for (const part of each) session.client.dialect.tries?.(part);
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index) => ({ value, count: counts[index]?.count ?? 0 }));
   await printParts(

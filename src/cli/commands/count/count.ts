@@ -88,6 +88,7 @@ async function parse(
     const { readByKey } = await import("./by.ts");
     return {
       kind: "parts",
+      set,
       segment,
       by: await readByKey(context, options, segment.filters),
       options,
@@ -96,9 +97,9 @@ async function parse(
 
   if (options.top !== undefined)
     throw usageError("--top goes with --by", "for example --by country --top 10");
-  if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
+  if (segment === undefined || others.length > 0) return { kind: "files", set, options };
 
-  return { kind: "one", segment, options };
+  return { kind: "one", set, segment, options };
 }
 
 async function runCount(request: CountRequest, context: Context): Promise<void> {
@@ -129,14 +130,18 @@ async function countAs(
   request: CountRequest,
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
-  if (request.kind === "set") return await countSet(request.set, counting);
-  const { counting: price } = counting.session.client.dialect;
+  const { set } = request;
+  const { counting: price, tries } = counting.session.client.dialect;
+  // All of them before any is asked about.
+  for (const { filters } of [...set.segments, ...set.except]) tries?.(filters);
+
+  if (request.kind === "set") return await countSet(set, counting);
   if (request.kind === "one" && price !== undefined)
     return await countPaid(request.segment, counting);
   if (request.kind === "one") return await countOne(request.segment, counting);
   if (request.kind === "files") {
     const { countFiles } = await import("./several.ts");
-    return await countFiles(request.segments, counting);
+    return await countFiles(set.segments, counting);
   }
   const { countParts } = await import("./by.ts");
   return await countParts(request, counting);
@@ -181,12 +186,9 @@ async function agreeToCount(price: Credits, { context, options }: CountDesk): Pr
     throw declined("declined; nothing was spent");
 }
 
-async function countOwnedAs(
-  request: Exclude<CountRequest, { kind: "set" }>,
-  context: Context,
-): Promise<void> {
+async function countOwnedAs(request: CountRequest, context: Context): Promise<void> {
   const { options } = request;
-  const segments = request.kind === "files" ? request.segments : [request.segment];
+  const { segments } = request.set;
   const { spec: by, values = [] } = request.kind === "parts" ? request.by : {};
   const [{ countOwned }, { atLibrary }] = await Promise.all([
     import("./parts.ts"),

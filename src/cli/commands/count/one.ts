@@ -32,8 +32,10 @@ export async function countOne(
 ): Promise<readonly CountedSegment[]> {
   const { context, session } = counting;
   const { filters } = segment;
-  const counted = session.client.count(filters, context.interrupted);
-  const [count, account] = await Promise.all([counted, pricesFor(counting)]);
+  const [count, account] = await Promise.all([
+    session.client.count(filters, context.interrupted),
+    pricesFor(counting),
+  ]);
   await tell(count, account, filters, counting);
   return [{ filters, count: count.count, unmatched: count.unmatched }];
 }
@@ -153,17 +155,12 @@ export interface ByKey {
   readonly values: readonly string[] | undefined;
 }
 
-export type CountRequest =
-  | { readonly kind: "one"; readonly segment: NamedFilters; readonly options: CountOptions }
-  | {
-      readonly kind: "files";
-      readonly segments: readonly NamedFilters[];
-      readonly options: CountOptions;
-    }
-  | { readonly kind: "set"; readonly set: SegmentSet; readonly options: CountOptions }
-  | {
-      readonly kind: "parts";
-      readonly segment: NamedFilters;
-      readonly by: ByKey;
-      readonly options: CountOptions;
-    };
+export type CountRequest = {
+  readonly set: SegmentSet;
+  readonly options: CountOptions;
+} & (
+  | { readonly kind: "files" }
+  | { readonly kind: "set" }
+  | { readonly kind: "one"; readonly segment: NamedFilters }
+  | { readonly kind: "parts"; readonly segment: NamedFilters; readonly by: ByKey }
+);

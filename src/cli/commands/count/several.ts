@@ -4,32 +4,32 @@ import type { CountView } from "../../../engine/client/types.ts";
 import { creditsOrNull, priceOf } from "../../../shared/contract/money.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { creditsColumn, printList } from "../../terminal/list.ts";
-import { type CountDesk, noticeUnknownCost } from "./one.ts";
+import { type CountDesk, noticeUnknownCost, pricesFor } from "./one.ts";
 import { SEGMENTS } from "./parts.ts";
 
 export async function countFiles(
   segments: readonly NamedFilters[],
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
-  const { context, printer, session } = counting;
+  const { printer, session } = counting;
   const { json, terminal } = printer;
-  const isPriced = json || terminal;
-  const account = isPriced ? await session.client.account(context.interrupted) : undefined;
+  const counts = await countAll(
+    segments.map(({ filters }) => filters),
+    counting,
+  );
+  const account = await pricesFor(counting);
   const unit = account?.costs.person_search;
-  const all = segments.map(({ filters }) => filters);
-  const counts = await countAll(all, counting);
   const rows = segments.map(({ name, filters }, index) => {
     const { count = 0 } = counts[index] ?? {};
     const cost = unit === undefined ? null : priceOf(count, unit, account?.parcel);
-    return { segment: name, filters, count, cost };
+    return { segment: name, count, filters, cost };
   });
 
   if (json) {
     const unit_cost = creditsOrNull(unit);
-    const documents = rows.map(({ segment, count, filters, cost }) => {
-      return { segment, count, filters, unit_cost, max_cost: creditsOrNull(cost) };
-    });
-    printer.document<"count">(documents);
+    printer.document<"count">(
+      rows.map(({ cost, ...row }) => ({ ...row, unit_cost, max_cost: creditsOrNull(cost) })),
+    );
   } else {
     const price = creditsColumn<(typeof rows)[number]>("cost", "credits at most");
     await printList(terminal ? [...SEGMENTS, price] : SEGMENTS, rows, printer, "none");
