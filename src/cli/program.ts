@@ -229,7 +229,10 @@ const EXAMPLES = `
   $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
   $ headcount serve                                          the API itself, on a synthetic sample
 
-headcount help COMMAND: a command's options and examples. headcount help all: every command and option (an agent, whom to leave out, what was spent, connections, your own service). headcount help jobs: on a schedule. headcount help filters, exit-codes, error-codes, environment: how it works. headcount help WORD: whatever the docs say of it.`;
+headcount help COMMAND: a command's options and examples. headcount help all: every command and \
+option (an agent, whom to leave out, what was spent, connections, your own service). headcount \
+help jobs: on a schedule. headcount help filters, exit-codes, error-codes, environment: how it \
+works. headcount help WORD: whatever the docs say of it.`;
 
 /** What its group says of a command: the beginning of what the command says of itself. */
 const summaryOf = (description: string): string =>

@@ -320,11 +320,12 @@ describe("headcount sql", () => {
     ["with x as (select 1) delete from person", "the query was refused: "],
     ["select nope from people", "no such column: nope"],
     ["select 1 as a; delete from person", "one query at a time"],
+    ["select people.id, runs.id from people, runs", "two columns are called", "--json"],
     ["select 'é;' as a; -- so\nselect 2 as b", "one query at a time"],
-  ])("%s is refused and changes nothing", async (sql, message) => {
+  ])("%s is refused and changes nothing", async (sql, message, ...flags) => {
     const me = await buyer();
     const before = (await me.run(["owned", "--json"])).stdout;
-    const { stderr } = await me.ends(2, ["sql", sql]);
+    const { stderr } = await me.ends(2, ["sql", sql, ...flags]);
     expect(stderr).toContain(message);
     expect((await me.run(["owned", "--json"])).stdout).toBe(before);
   });

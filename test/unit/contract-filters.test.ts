@@ -132,6 +132,15 @@ describe("filters", () => {
     for (const name of DEPARTMENTS) expect(message).toContain(name);
   });
 
+  test.each([
+    ["HR", "Human Resources"],
+    ["IT", "Engineering and Technical"],
+    ["R&D", "Research"],
+    ["Business Development", "Sales"],
+  ])("a department called %s is known by its other name", (text, name) => {
+    expect(issuesOf({ department: text })[0]).toContain(`(did you mean "${name}"?)`);
+  });
+
   test.each([[null], [[]], ["x"], [5], [undefined]])("%j is no filter object", (input) => {
     expect(checkFilters(input).ok).toBe(false);
   });

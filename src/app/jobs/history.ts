@@ -79,8 +79,7 @@ export async function historyOf(context: Context, key: string) {
   const now = context.now();
   const outcomes = await readTail(historyFile(context, key));
   const lock = lockOf(context, key);
-  const process =
-    existsSync(lock) && (await isLocked(lock)) ? ("running" as const) : ("killed" as const);
+  const process = (await isLocked(lock)) ? ("running" as const) : ("killed" as const);
 
   return {
     last: outcomes.at(-1),

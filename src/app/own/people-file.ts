@@ -108,7 +108,5 @@ function fieldCalled(column: string, _place: number, columns: readonly string[])
  */
 function fieldOf(name: string, cell: string): string | number | null {
   if (cell === "") return null;
-  const number =
-    NUMBER_COLUMNS.includes(name) && /^\d+$/.test(cell) ? whole(Number(cell)) : undefined;
-  return number ?? unguarded(cell);
+  return (NUMBER_COLUMNS.includes(name) ? whole(cell) : undefined) ?? unguarded(cell);
 }

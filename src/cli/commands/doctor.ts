@@ -31,7 +31,8 @@ How a service pages is found out by searches that are certain to be refused, whi
 is free. Where that tells nothing, say it: headcount connections set NAME \
 paging=offset, or --paging, or HEADCOUNT_PAGING.
 
-Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`)
+Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the \
+service.`)
     .does(
       `asks account count search employees
       reads connection runs

@@ -34,9 +34,11 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
   $ headcount -c sample employees zephyr-pulse-co --limit 10 --yes
   $ headcount -c sample employees zephyr-pulse-co --seniority-level entry --yes
-  $ headcount -c sample employees zephyr-pulse-co --title-ladder 'general counsel; lawyer' --per-company 1 --dry-run
+  $ headcount -c sample employees zephyr-pulse-co --title-ladder 'general counsel; lawyer' \
+--per-company 1 --dry-run
   $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
-  $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)
+  $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o \
+people.csv --overwrite`)
     .does(
       `asks account key count enrich employees counts sketch people search
       reads connection given segments runs library suppression register

@@ -26,9 +26,11 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample enrich zephyr-pulse-co.example
   $ printf 'Account,Website\\nZephyr,zephyr-pulse.example\\nNobody,\\n' > crm.csv
   $ headcount -c sample enrich crm.csv --keep-input --max-credits 5 --fields name,employee_count
-  $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite
+  $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o \
+crm-enriched.csv --overwrite
   $ headcount -c sample enrich zephyr-pulse-co --json
-  $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite`)
+  $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o \
+companies.csv --overwrite`)
     .does(
       `asks account key enrich
       reads connection given segments runs library suppression register

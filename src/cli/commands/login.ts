@@ -55,7 +55,8 @@ export function register(program: Command, context: Context): void {
   $ pass show headcount | headcount login work --key-stdin --base-url https://api.example.com
   $ headcount login work --insecure-storage         where no keychain works
 
-In cron, containers and CI: set HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL instead; nothing is stored then.
+In cron, containers and CI: set HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL instead; nothing is \
+stored then.
 To try things without an account: headcount -c sample account`)
     .does(
       `asks account

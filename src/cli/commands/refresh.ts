@@ -75,10 +75,12 @@ export function register(program: Command, context: Context): void {
     .examples(`
   $ headcount -c sample search --department Legal --country germany --yes -o legal.csv --overwrite
   $ headcount -c sample refresh legal.csv --max-credits 10
-  $ headcount -c sample refresh legal.csv --verify-fields title,seniority_level --max-credits 10 --json
+  $ headcount -c sample refresh legal.csv --verify-fields title,seniority_level --max-credits 10 \
+--json
   $ headcount -c sample refresh --department Legal --country france --dry-run
 
-A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv, \
+A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it \
+legal.added.csv, \
 legal.removed.csv and legal.changed.csv: all of them or none.`)
     .does(
       BUYING,

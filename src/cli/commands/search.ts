@@ -60,9 +60,12 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
   $ headcount -c sample search --department Sales --country france --new-only --dry-run
   $ headcount -c sample search --department Legal --limit 20 --yes -o duckdb:crm.duckdb#people
-  $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields name,title
-  $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields name,title,company_name | head -3
-  $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json
+  $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields \
+name,title
+  $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields \
+name,title,company_name | head -3
+  $ headcount -c sample search --department Sales --country france --max-credits 25 --json \
+--receipt receipt.json
   $ echo '{"country": "france"}' > fr.json
   $ echo '{"department": "Legal"}' > legal.json
   $ headcount -c sample search -f fr.json --except legal.json --dry-run

@@ -30,7 +30,8 @@ export function register(program: Command, context: Context): void {
         "Each is a filter file of its own in the config folder. Offline and free.",
     )
     .examples(`
-  $ headcount segment save eu-legal --department Legal --country france --country germany --overwrite
+  $ headcount segment save eu-legal --department Legal --country france --country germany \
+--overwrite
   $ headcount segment list
   $ headcount segment show eu-legal
   $ headcount -c sample count -s eu-legal --seniority-level vp

@@ -88,7 +88,8 @@ export function register(program: Command, context: Context): void {
     )
     .examples(`
   $ headcount serve
-  $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
+  $ headcount serve --port 0 --json                       \
+{"url":"http://127.0.0.1:40123","key":"hc_live_..."}
   $ headcount serve --data ./data --metrics 9090 --log
   $ headcount serve --host 0.0.0.0 --public-url https://people.example
   $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key`)

@@ -1,5 +1,6 @@
 import { askViews } from "../../engine/library/ask.ts";
 import type { Context } from "../../shared/context.ts";
+import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
@@ -23,9 +24,12 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample sql "select country, count(*) from people group by 1"
   $ headcount -c sample sql "select sum(credits) from purchases" --json
 
-people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
-purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.
-What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added, \
+people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, \
+times_bought, credits.
+purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, \
+dataset_version, output, created_at.
+What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, \
+refresh, at, dataset_version, count, added, \
 removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`)
     .does(
       `reads connection runs library suppression given
@@ -53,6 +57,14 @@ async function query({ context, library, printer }: LibraryDesk<SqlOptions>, tex
   const { columns, rows } = await askViews(library, text, context.interrupted);
 
   if (printer.json) {
+    const twice = columns.find((name, index) => columns.indexOf(name) < index);
+    if (twice !== undefined)
+      throw usageError(
+        `two columns are called "${echo(twice)}", and a JSON object holds one of a name`,
+        "give one of them another name: AS",
+        "bad_query",
+      );
+
     const documents = rows.map((row) =>
       Object.fromEntries(columns.map((name, index) => [name, row[index] as JsonValue])),
     );
@@ -64,7 +76,7 @@ async function query({ context, library, printer }: LibraryDesk<SqlOptions>, tex
     await printer.table(
       columns.map((title, index) => ({
         title,
-        ...(typeof rows[0]?.[index] === "string" ? {} : { align: "right" as const }),
+        align: typeof rows[0]?.[index] === "string" ? "left" : "right",
       })),
       rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell)))),
     );

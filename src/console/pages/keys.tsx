@@ -80,8 +80,8 @@ function boundsOf(cap: string, days: string) {
 
   const end = new Date(Date.now() + Number(days) * DAY_MS);
   return {
-    ...(cap === "" ? {} : { max_credits: Number(cap) }),
-    ...(days === "" ? {} : { expires_at: end.toISOString() }),
+    max_credits: cap === "" ? undefined : Number(cap),
+    expires_at: days === "" ? undefined : end.toISOString(),
   };
 }
 
@@ -101,7 +101,7 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
       name: name.value,
       mode: mode.value,
       ...boundsOf(cap.value, days.value),
-      ...(scopes.value.length === 0 ? {} : { scopes: scopes.value }),
+      scopes: scopes.value.length === 0 ? undefined : scopes.value,
     });
     [name.value, newKey.value] = ["", key];
   };

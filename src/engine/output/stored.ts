@@ -1,4 +1,5 @@
-// Tested by test/cli/forget.test.ts.
+// Tested by test/unit/engine/output/stored.test.ts and test/cli/forget.test.ts.
+import { unguarded, whenGiven } from "../../shared/contract/text.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import { type JsonValue, parseExact } from "../../shared/rows/values.ts";
 import type { TypedColumn } from "./whole/cells.ts";
@@ -156,8 +157,7 @@ export const cellRows = (separator: keyof typeof CELLS): StoredRows => ({
   },
 });
 
-/** A cell that a spreadsheet could take for a formula has an apostrophe before it. */
 const rowOf = (names: readonly string[], cells: readonly string[]): JsonValue =>
   Object.fromEntries(
-    names.map((name, index) => [name, cells[index]?.replace(/^'(?=[=+\-@\t\r])/, "") ?? null]),
+    names.map((name, index) => [name, whenGiven(cells[index], unguarded) ?? null]),
   );

@@ -1,6 +1,6 @@
 import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
-import { harmless } from "../../shared/contract/text.ts";
+import { harmless, present } from "../../shared/contract/text.ts";
 import { createKey } from "../admin/keys.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
@@ -159,14 +159,15 @@ async function entries(call: ConsoleCall) {
   const after = query.get("after");
   if (after !== null && !/^\d{1,18}$/.test(after)) throw bad("after is the id of an entry");
 
-  const [keyId, callName] = [query.get("key"), query.get("call")];
   const rows = await parts.store.entries({
     accountId: visitor.account.id,
     mode: modeOf(call),
-    ...(keyId === null ? {} : { keyId }),
-    ...(callName === null ? {} : { call: callName }),
+    ...present({
+      keyId: query.get("key") ?? undefined,
+      call: query.get("call") ?? undefined,
+      before: after === null ? undefined : BigInt(after),
+    }),
     ...ownKey(call),
-    ...(after === null ? {} : { before: BigInt(after) }),
     limit: limit + 1,
   });
   const page = rows.slice(0, limit);

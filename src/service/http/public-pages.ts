@@ -116,7 +116,8 @@ function addReference(
   for (const url of ["/docs", "/docs/*", "/favicon.ico", "/llms.txt"]) add(url, sendReference);
 }
 
-const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" \
+content="width=device-width">
 <meta name="color-scheme" content="light dark">
 <title>headcount</title>
 <link rel="icon" type="image/svg+xml" href="docs/icon.svg">

@@ -150,12 +150,13 @@ const toldOf = ({
   maxCredits,
   name,
   scopes,
-}: KeyChanges): Readonly<Record<string, unknown>> => ({
-  ...present({ name }),
-  ...(expiresAt == null ? {} : { expires_at: new Date(expiresAt).toISOString() }),
-  ...(maxCredits == null ? {} : { max_credits: formatCredits(maxCredits) }),
-  ...(scopes == null ? {} : { scopes }),
-});
+}: KeyChanges): Readonly<Record<string, unknown>> =>
+  present({
+    name,
+    expires_at: expiresAt == null ? undefined : new Date(expiresAt).toISOString(),
+    max_credits: maxCredits == null ? undefined : formatCredits(maxCredits),
+    scopes: scopes ?? undefined,
+  });
 
 export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<boolean> {
   const sql = "UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";

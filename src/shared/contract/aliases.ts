@@ -91,9 +91,17 @@ wi: wisconsin; wv: west virginia; wy: wyoming
 `;
 
 const LEVELS = `
-: owner, founder, co-founder, proprietor; : c-suite, cxo, c-level, chief, executive, c-suite executive;
+: owner, founder, co-founder, proprietor;
+: c-suite, cxo, c-level, chief, executive, c-suite executive;
 vp: vp, vice president; : head, head of; dir: director; mgr: manager; sr snr: senior, senior level;
 jr: entry, entry level, junior; : intern, internship, trainee
+`;
+
+const DEPARTMENTS = `
+: customer service, customer support, customer success, support;
+: engineering and technical, engineering, information technology, it, technology;
+: finance & accounting, accounting; : human resources, hr, people; : medical, healthcare;
+: operations, ops; : project management, pmo; : research, r&d; : sales, business development, bd
 `;
 
 /** Abbreviations in titles, as words among others. */
@@ -102,7 +110,8 @@ cao: chief administrative officer; cco: chief commercial officer; cdo: chief dat
 ceo: chief executive officer; cfo: chief financial officer; chro: chief human resources officer;
 cio: chief information officer; ciso: chief information security officer; clo: chief legal officer;
 cmo: chief marketing officer; coo: chief operating officer; cpo: chief product officer;
-cro: chief revenue officer; cso: chief strategy officer; cto: chief technology officer, chief technical officer;
+cro: chief revenue officer; cso: chief strategy officer;
+cto: chief technology officer, chief technical officer;
 avp: assistant vice president; evp: executive vice president; svp: senior vice president;
 vp: vice president; md: managing director; gm: general manager; ae: account executive;
 sdr: sales development representative; bdr: business development representative;
@@ -124,6 +133,7 @@ interface Book {
 
 const BOOKS: Readonly<Record<string, Book>> = {
   country: { text: COUNTRIES, within: false },
+  department: { text: DEPARTMENTS, within: false },
   state: { text: STATES, within: false },
   seniority: { text: LEVELS, within: false },
   seniority_level: { text: LEVELS, within: false },
@@ -209,7 +219,7 @@ export function filterFor(text: string): readonly [key: FilterKey, value: string
   const wanted = plain(text);
   for (const key of KEYS) {
     const listed = knownValues(key).find((value) => plain(value) === wanted);
-    if (listed !== undefined) return [key, key === "department" ? listed : normalForm(listed)];
+    if (listed !== undefined) return [key, listed];
 
     const book = BOOKS[key];
     const entry = (book === undefined ? [] : entriesOf(book)).find(({ codes, names }) =>

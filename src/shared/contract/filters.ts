@@ -1,4 +1,5 @@
 // Tested by test/unit/contract-filters.test.ts.
+import { usualName } from "./aliases.ts";
 import { canonicalAddress } from "./naming/address.ts";
 import { hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { aside, nearest } from "./suggest.ts";
@@ -236,14 +237,14 @@ export const departmentOf = (text: string): Department | undefined =>
 
 function unknownDepartment(text: string): FilterIssue {
   const isSeveral = text.split(/[,;|]/).every((part) => departmentOf(part) !== undefined);
-  const near = isSeveral ? undefined : nearest(text, DEPARTMENTS);
+  const named = departmentOf(usualName("department", text)) ?? nearest(text, DEPARTMENTS);
+  const near = isSeveral ? undefined : named;
   const said = isSeveral ? " (several in one: give each by itself)" : aside(near, '"');
-  const message =
-    `unknown department: "${echo(text)}"${said}; ` + `valid departments: ${DEPARTMENTS.join(", ")}`;
+  const valid = DEPARTMENTS.join(", ");
   return {
     key: "department",
     code: "bad_value",
-    message,
+    message: `unknown department: "${echo(text)}"${said}; valid departments: ${valid}`,
     ...present({ nearest: near }),
   };
 }

@@ -101,9 +101,11 @@ async function nearOf(
 ): Promise<Near | undefined> {
   if (typeof value === "number") return undefined;
 
-  const own = new Set(values.map((each) => normalForm(String(each))));
+  const others = values.filter((each) => each !== value).map((each) => normalForm(String(each)));
+  // It is the name of what stands there already, and no slip of another.
+  if (otherNames(key, value).some((name) => others.includes(name))) return undefined;
+
   const tried = async (at: FilterKey, text: Near["value"]): Promise<Near | undefined> => {
-    if (typeof text === "string" && at === key && own.has(text)) return undefined;
     const count = await asked.count({ [at]: text });
     return count ? { key: at, value: text, count } : undefined;
   };
@@ -118,7 +120,7 @@ async function nearOf(
   if (begun !== undefined) return begun;
 
   const alike = nearest(normalForm(value), await likely(key, value, asked));
-  return alike === undefined ? undefined : tried(key, alike);
+  return alike === undefined || others.includes(alike) ? undefined : tried(key, alike);
 }
 
 /** Other names; the values of a list that came as one text; lower case, for who folds none. */
@@ -194,10 +196,8 @@ function readNear(told: unknown): Near | null {
   const key = filterSpec(String(told.key))?.key;
   const count = whole(told.count, 1);
   const { value } = told;
-  const isText = typeof value === "string" || (Array.isArray(value) && value.every(isString));
+  const isText = [value].flat().every((each) => typeof each === "string");
   return key === undefined || count === undefined || !isText
     ? null
     : { key, value: value as Near["value"], count };
 }
-
-const isString = (value: unknown): value is string => typeof value === "string";

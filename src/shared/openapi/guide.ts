@@ -109,12 +109,17 @@ never touched. Magic values make a call with a test key fail as you need it:
 
 | Value | In \`count\` and \`search\` | In \`enrich\` and \`employees\` | What happens |
 |---|---|---|---|
-| \`magic-402\` | \`{"filters": {"name": "magic-402"}}\`, search only | \`domain=magic-402.example\` | 402 |
+| \`magic-402\` | \`{"filters": {"name": "magic-402"}}\`, search only | \
+\`domain=magic-402.example\` | 402 |
 | \`magic-404\` | has no effect | \`domain=magic-404.example\` | 404 |
-| \`magic-429\` | \`{"filters": {"name": "magic-429"}}\` | \`domain=magic-429.example\` | 429 with \`Retry-After: 1\` |
+| \`magic-429\` | \`{"filters": {"name": "magic-429"}}\` | \`domain=magic-429.example\` | 429 \
+with \`Retry-After: 1\` |
 | \`magic-500\` | \`{"filters": {"name": "magic-500"}}\` | \`domain=magic-500.example\` | 500 |
-| \`magic-slow\` | \`{"filters": {"name": "magic-slow"}}\` | \`domain=magic-slow.example\` | an answer after 3 seconds |
-| \`magic-drop\` | \`{"filters": {"name": ["magic-drop", NAME]}}\` with the name of somebody who is found, search only | has no effect | the people of that name are charged, and the connection closes without an answer; the same \`Idempotency-Key\` brings the stored one |
+| \`magic-slow\` | \`{"filters": {"name": "magic-slow"}}\` | \`domain=magic-slow.example\` | an \
+answer after 3 seconds |
+| \`magic-drop\` | \`{"filters": {"name": ["magic-drop", NAME]}}\` with the name of somebody who \
+is found, search only | has no effect | the people of that name are charged, and the connection \
+closes without an answer; the same \`Idempotency-Key\` brings the stored one |
 
 For a company the bare value works as \`name\`, \`id\` and slug too.
 

@@ -38,8 +38,21 @@ const WORLD = [
   { country: "germany", city: "hamburg", title: "head of sales" },
 ];
 
+test("another name of a value beside it is no slip of something else", async () => {
+  const service = serviceWith([
+    { country: "cuba" },
+    { country: "cuba" },
+    { country: "united states" },
+  ]);
+  const filters = { country: ["united states", "USA"] };
+  const { hints } = await hintsFor({ filters, count: 1 }, service.questions());
+  expect(hints).toEqual(["nobody matches --country USA"]);
+});
+
 test.each([
   [{ country: "USA" }, 0, ['--country "united states" counts 1 person']],
+  // The service here folds no case.
+  [{ country: "Germany" }, 0, ["--country germany counts 2 people"]],
   [{ country: "germny" }, 0, ["--country germany counts 2 people"]],
   [{ country: "usa,germany" }, 0, ['--country "united states" --country germany counts 3 people']],
   [{ title: "head" }, 0, ["--title-prefix head counts 2 people"]],

@@ -57,7 +57,8 @@ export function register(program: Command, context: Context, run = runCount): vo
   $ echo '{"department": "Legal"}' | headcount -c sample count -f -
   $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
 
-A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union or --except one number.`)
+A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union \
+or --except one number.`)
     .does(
       `asks account key count facets
       reads connection given segments runs library suppression

@@ -26,10 +26,12 @@ export function register(program: Command, context: Context): void {
     .option("--dry-run", "only list what would be deleted")
     .option("-y, --yes", "do not ask")
     .examples(`
-  $ headcount forget "$(headcount -c sample sql 'select network_url from people limit 1' | tail -1)" --dry-run
+  $ headcount forget "$(headcount -c sample sql 'select network_url from people limit 1' | tail \
+-1)" --dry-run
   $ headcount forget "$(headcount -c sample sql 'select id from people limit 1' | tail -1)" --yes
 
-Files that name the person outside of rows (receipts, text by another program) and tables that do not answer are named and left: exit 5.
+Files that name the person outside of rows (receipts, text by another program) and tables that do \
+not answer are named and left: exit 5.
 See also: headcount suppress`)
     .does(
       `reads given output connection segments runs library suppression register jobs

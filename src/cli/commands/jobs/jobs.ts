@@ -46,9 +46,11 @@ A file of jobs is JSON; comments and trailing commas are allowed:
     }
   }
 
-Nobody is asked: "max_credits" is the consent. A file is replaced by a whole one only. A job that stops early (5, 7, 8) keeps what was paid for, and its next run buys what is missing.
+Nobody is asked: "max_credits" is the consent. A file is replaced by a whole one only. A job that \
+stops early (5, 7, 8) keeps what was paid for, and its next run buys what is missing.
 
-In a crontab, with HEADCOUNT_API_KEY=... and HEADCOUNT_BASE_URL=... in ~/.headcount.env (chmod 600), because cron has no keychain:
+In a crontab, with HEADCOUNT_API_KEY=... and HEADCOUNT_BASE_URL=... in ~/.headcount.env (chmod \
+600), because cron has no keychain:
 
   7 * * * *  set -a; . ~/.headcount.env; headcount jobs run --file ~/jobs.jsonc`;
 

@@ -215,7 +215,8 @@ function registerShow(owned: Command, context: Context): void {
     )
     .examples(`
   $ headcount owned show "$(headcount sql 'select id from people limit 1' | tail -1)"
-  $ headcount owned show "$(headcount sql 'select network_url from people limit 1' | tail -1)" --json | jq .purchases`)
+  $ headcount owned show "$(headcount sql 'select network_url from people limit 1' | tail -1)" \
+--json | jq .purchases`)
     .does(
       `reads connection runs library suppression
       writes library

@@ -62,7 +62,8 @@ export function register(service: Command, context: Context): void {
     [
       "suspend",
       true,
-      "Refuse all keys of an account until it is resumed. Nothing is lost: balance, keys and holds stay.",
+      "Refuse all keys of an account until it is resumed. Nothing is lost: balance, keys and " +
+        "holds stay.",
     ],
     ["resume", false, "Let the keys of a suspended account work again."],
   ] as const) {

@@ -58,7 +58,8 @@ export function register(service: Command, context: Context): void {
     )
     .examples(`
   $ headcount service credits add 10000
-  $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
+  $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" \
+--json`)
     .does(LEDGER, atStore(context, adjusting("add"), true));
 
   addAdjust(
@@ -212,12 +213,15 @@ export function registerPlan(service: Command, context: Context): void {
         "It holds from the next call on.",
     )
     .examples(`
-  $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), of each key
-  $ headcount service plan set person_search=0.25 company_enrich=2      credits of a profile, of a match
+  $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), \
+of each key
+  $ headcount service plan set person_search=0.25 company_enrich=2      credits of a profile, of \
+a match
   $ headcount service plan set small-counts=5
   $ headcount service plan set keep-days=7      rows of a purchase on the page are kept (30)
 
-Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
+Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no \
+bound.`)
     .does(LEDGER, atStore(context, setPlan, true));
 
   addAccountOptions(plan.command("show", { isDefault: true }))

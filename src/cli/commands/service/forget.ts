@@ -197,13 +197,15 @@ export function registerSuppress(service: Command, context: Context): void {
         "The list holds keyed hashes and names nobody.",
     )
     .examples(`
-  $ headcount service suppress add network.example/in/ada-lovelace --note "objected, ticket 118" --data ./demo
+  $ headcount service suppress add network.example/in/ada-lovelace --note "objected, ticket 118" \
+--data ./demo
   $ printf 'p_0000000042\\n' | headcount service suppress import - --data ./demo
   $ headcount service suppress list --data ./demo
   $ headcount service suppress remove network.example/in/ada-lovelace --data ./demo
 
 The last one lets the person in again with the next import. A dataset in ClickHouse is named \
-with --dataset, as in "headcount serve"; without it the people leave that one with its next import only.`);
+with --dataset, as in "headcount serve"; without it the people leave that one with its next \
+import only.`);
 
   addListCommands<SuppressFlags>(suppress, context, {
     name: "headcount service suppress",

@@ -68,11 +68,13 @@ export function register(service: Command, context: Context): void {
     .examples(`
   $ headcount -c sample search --all --limit 1000 --yes -o people.csv --overwrite
   $ headcount service import --people people.csv --data ./demo
-  $ headcount service import --people 'people-*.parquet' --companies companies.csv.gz --map map.json --data ./demo
+  $ headcount service import --people 'people-*.parquet' --companies companies.csv.gz --map \
+map.json --data ./demo
   $ headcount service import --people people.csv --max-refused 1% --data ./demo
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
 
-Columns of other names are named with the map that takes them; "headcount service dataset rollback" takes an import back.`)
+Columns of other names are named with the map that takes them; "headcount service dataset \
+rollback" takes an import back.`)
     .does(
       `reads data given
       writes data

@@ -17,7 +17,8 @@ export function register(program: Command, context: Context): void {
         "own, from now on. The list holds keyed hashes and names nobody. Offline and free.",
     )
     .examples(`
-  $ headcount suppress add network.example/in/ada-lovelace p_0000000042 --note "objected, ticket 118"
+  $ headcount suppress add network.example/in/ada-lovelace p_0000000042 --note "objected, ticket \
+118"
   $ headcount suppress add northwind.example
   $ printf 'network.example/in/ada-lovelace\\n' | headcount suppress import -
   $ headcount suppress list
