@@ -1,6 +1,6 @@
 // Tested by test/service/fuzz.test.ts.
 import { isUtf8 } from "node:buffer";
-import { createRequire } from "node:module";
+import { parse } from "lossless-json";
 import { echo } from "./text.ts";
 
 /** Deep enough for every body of the API (three levels), far too shallow to hurt. */
@@ -43,10 +43,7 @@ export function parseStrictJson(
 function notJson(text: string, what: string): string {
   if (text.trim() === "") return `${what} is not JSON: it is empty`;
 
-  // Loaded where a text is none: what the engine says has no place, but for some slips.
-  const { parse } = createRequire(import.meta.url)(
-    "lossless-json",
-  ) as typeof import("lossless-json");
+  // What the engine says has no place, but for some slips.
   try {
     parse(text);
     return `${what} is not valid JSON`;
