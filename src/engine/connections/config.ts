@@ -1,9 +1,9 @@
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo, isObject, present, spanMs, withoutSecrets } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
-import { makeFolder, replaceFile } from "../../shared/folder.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import type { Dialect } from "../client/dialect.ts";
 import { locked } from "../client/lock-file.ts";
 
@@ -148,15 +148,24 @@ export async function updateConfig(
   dir: string,
   change: (config: Config) => Config,
 ): Promise<Config> {
-  const file = configFile(dir);
+  const { default: Conf } = await import("conf");
   try {
     makeFolder(dir);
-    const written = locked(`${file}.lock`, LOCK_MS, () => {
+    const written = locked(`${configFile(dir)}.lock`, LOCK_MS, () => {
       const next = change(readConfig(dir));
-      const { default: _, retention: __, ...others } = objectIn(file);
-      // Through a link to where somebody keeps it.
-      const place = existsSync(file) ? realpathSync(file) : file;
-      replaceFile(place, `${JSON.stringify({ ...others, ...next }, undefined, 2)}\n`);
+      const { default: _, retention: __, ...others } = objectIn(configFile(dir));
+      const store = new Conf<Readonly<Record<string, unknown>>>({
+        cwd: dir,
+        configName: "config",
+        projectName: "headcount",
+        configFileMode: 0o600,
+        accessPropertiesByDotNotation: false,
+        clearInvalidConfig: false,
+        // What is there was read above, as strictly as whatever people write.
+        deserialize: () => others,
+      });
+
+      store.store = { ...others, ...next };
       return next;
     });
     if (written !== undefined) return written;
