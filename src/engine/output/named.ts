@@ -33,6 +33,6 @@ export const notAFile = (path: string): CliError =>
 const isFolder = (path: string): CliError =>
   usageError(
     `${path} is a folder, not a file`,
-    `-o ${shellWord(join(path, "people.csv"))}`,
+    `name a file in it: ${shellWord(join(path, "people.csv"))}`,
     "is_folder",
   );
