@@ -153,6 +153,7 @@ export interface CountOptions extends GlobalOptions {
 export interface ByKey {
   readonly spec: FilterKeySpec;
   readonly values: readonly string[] | undefined;
+  readonly isTyped: boolean;
 }
 
 export type CountRequest = {
