@@ -66,26 +66,3 @@ test("a count whose reply was lost is uncertain in the books, and tells no numbe
   const { settled, uncertain } = await spend();
   expect(settled + uncertain).toBe(millionthsOf(vendor.book.charged()));
 });
-
-test("of our own words those are counted that the file has, and the others are named", async () => {
-  const { run, vendor } = await vendorUser("explorium");
-  onTestFinished(() => vendor.stop());
-  const ran = await run("count -c v --country Germany --by seniority-level");
-  expect(ran.code, ran.stderr).toBe(0);
-  const values = ran.stdout
-    .trim()
-    .split("\n")
-    .map((line) => line.split(",")[0]);
-  expect(values.sort()).toEqual(
-    ["seniority_level", "owner", "partner", "c-suite", "vp", "director", "manager"].sort(),
-  );
-  expect(ran.stderr).toContain("explorium has no exact word for these, left out: ");
-  expect(ran.stderr).toMatch(/left out: .*head.*/);
-
-  // Whoever names one is told, before anything is sent.
-  const calls = vendor.book.calls.length;
-  const typed = await run("count -c v --by seniority-level=vp --by seniority-level=head");
-  expect(typed.code, typed.stderr).toBe(2);
-  expect(typed.stderr).toContain('explorium has no word for seniority_level "head"');
-  expect(vendor.book.calls.length).toBe(calls);
-});

@@ -36,10 +36,10 @@ export async function readByKey(
   if (first === undefined || another !== undefined) throw wrongKeys();
 
   const [spec, own] = first;
-  const isTyped = own.length > 0;
-  if (owned === true && !isTyped) return { spec, values: undefined, isTyped };
+  const values = own.length === 0 ? undefined : own;
+  if (owned === true && values === undefined) return { spec, values };
 
-  return { spec, values: valuesWithin(spec.key, filters, isTyped ? own : undefined), isTyped };
+  return { spec, values: valuesWithin(spec.key, filters, values) };
 }
 
 const wrongKeys = (): CliError =>
@@ -70,7 +70,7 @@ export async function countParts(
   { segment, by }: CountRequest & { readonly kind: "parts" },
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
-  const { options, printer } = counting;
+  const { options, printer, session } = counting;
   const { filters } = segment;
   const { spec } = by;
   const facet = by.values === undefined ? await listedFor(spec, filters, counting) : undefined;
@@ -80,9 +80,9 @@ export async function countParts(
     return [{ filters, count: whole }];
   }
 
-  const known = by.values ?? facet?.values.map(({ value }) => value) ?? [];
-  const values = sayable(known, filters, by, counting);
+  const values = by.values ?? facet?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
+  for (const part of each) session.client.dialect.tries?.(part);
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index) => ({ value, count: counts[index]?.count ?? 0 }));
   await printParts(
@@ -91,32 +91,6 @@ export async function countParts(
   );
 
   return [{ filters, count: total.count }];
-}
-
-/**
- * Of words that nobody typed those that a vendor has.
- * @throws CliError exit 2 for one that was typed, and where it has none of them
- */
-function sayable(
-  values: readonly string[],
-  filters: Filters,
-  { spec: { key }, isTyped }: ByKey,
-  { printer, session: { client } }: CountDesk,
-): readonly string[] {
-  const { tries, vendor } = client.dialect;
-  const refused = new Set<string>();
-  for (const value of values) {
-    try {
-      tries?.({ ...filters, [key]: value });
-    } catch (error) {
-      if (isTyped || refused.size === values.length - 1) throw error;
-      refused.add(value);
-    }
-  }
-
-  const left = [...refused].join(", ");
-  if (left !== "") printer.note(`${vendor} has no exact word for these, left out: ${left}`);
-  return values.filter((value) => !refused.has(value));
 }
 
 /** @throws CliError exit 2 where nobody knows any values of the key */
@@ -130,9 +104,12 @@ async function listedFor(
   if (facet?.from === "owned" && facet.values.length > 0 && json !== true) {
     const which =
       facet.values.length === 1
-        ? "is the one value"
-        : `are the ${facet.values.length} most frequent values`;
-    printer.note(`the service lists no values: counted ${which} among who you own`);
+        ? "the one value"
+        : `the ${facet.values.length} most frequent values`;
+    printer.note(
+      "the service lists no values: " +
+        `counted ${facet.values.length === 1 ? "is" : "are"} ${which} among who you own`,
+    );
   }
 
   if (facet !== undefined && (facet.from === "service" || facet.values.length > 0)) return facet;

@@ -153,7 +153,6 @@ export interface CountOptions extends GlobalOptions {
 export interface ByKey {
   readonly spec: FilterKeySpec;
   readonly values: readonly string[] | undefined;
-  readonly isTyped: boolean;
 }
 
 export type CountRequest = {
