@@ -114,8 +114,8 @@ const send = (
       "x-console-proof": localStorage.getItem(PROOF) ?? "",
       ...(method === "GET" ? {} : { "content-type": "application/json" }),
     },
-    ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
-    ...(signal === undefined ? {} : { signal }),
+    body: method === "GET" ? null : JSON.stringify(body ?? {}),
+    signal: signal ?? null,
   });
 
 export const reasonOf = (error: unknown): string =>

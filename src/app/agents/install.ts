@@ -92,7 +92,7 @@ const opencode = ({ command, args, env }: Launch) => ({
   type: "local",
   command: [command, ...args],
   enabled: true,
-  ...(env === undefined ? {} : { environment: env }),
+  environment: env,
 });
 
 const FORMS = {

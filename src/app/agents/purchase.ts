@@ -52,7 +52,7 @@ export async function heldQuoteFor(
 
   return await withService(world, async (session) => {
     const said: string[] = [];
-    const warning = (text: string) => void said.push(text.replace(/^(?:notice|warning): /, ""));
+    const warning = (text: string) => void said.push(text);
     const quotation = await quote(wanted, worldOf(session, context), { warning });
     const { account, continues, order, quote: offered } = quotation;
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
@@ -130,8 +130,7 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
     balance_after: creditsOrNull(offered.balanceAfter),
     budget_left: creditsOrNull(rest),
     allowed: why === undefined,
-    ...present({ why_not: why, notice }),
-    ...(offer.hints.length === 0 ? {} : { hints: offer.hints }),
+    ...present({ why_not: why, notice, hints: offer.hints.length > 0 ? offer.hints : undefined }),
     command: offer.command,
     expires: new Date(offer.expiresAt).toISOString(),
   };

@@ -139,24 +139,25 @@ async function bought(
       done();
     },
   });
-  const order = { target: searchTarget([checked], []), limit, maxCredits: most, rows };
-  const terms = { fresh: true, allowEmpty: true, raw: true };
-  const agree = async (): Promise<void> => undefined;
-  const { failure, receipt } = await buy({ ...order, ...terms }, worldOf(session, context), {
-    agree,
-  });
+  const { failure, receipt } = await buy(
+    {
+      target: searchTarget([checked], []),
+      limit,
+      maxCredits: most,
+      rows,
+      fresh: true,
+      allowEmpty: true,
+      raw: true,
+    },
+    worldOf(session, context),
+    { agree: async () => undefined },
+  );
   if (failure !== undefined) throw failure;
 
-  const {
-    credits: settled,
-    uncertain_credits: unsure,
-    unit_cost: unit,
-    unit_rows: parcel,
-  } = receipt;
   const amount = (value: number | null): Credits => parseCredits(value) ?? ZERO;
   return {
-    charged: credits(amount(settled) + amount(unsure)),
-    declared: priceOf(receipt.received, amount(unit), parcel),
+    charged: credits(amount(receipt.credits) + amount(receipt.uncertain_credits)),
+    declared: priceOf(receipt.received, amount(receipt.unit_cost), receipt.unit_rows),
     balance: parseCredits(receipt.balance),
     rows: lines
       .join("")
@@ -173,8 +174,7 @@ function priceCheck(
 ): Check {
   const who = counted(rows.length, "person", "people");
   const left = balance === undefined ? "" : `; balance ${formatCredits(balance)}`;
-  const [told, paid] = [formatCredits(declared), formatCredits(charged)];
-  const said = `${who}: declared ${told}, charged ${paid}${left}`;
+  const said = `${who}: declared ${formatCredits(declared)}, charged ${formatCredits(charged)}${left}`;
 
   if (rows.length === 0) {
     const [[key, word] = []] = Object.entries(filters);
@@ -187,8 +187,7 @@ function priceCheck(
 /** Which fields of the file came with a text, and which came as something else. */
 function recordCheck({ rows: [row = {}] }: Tried, { record }: DialectFile): Check {
   const fields = Object.keys(record);
-  const isTold = (field: string): boolean => row[field] !== undefined && row[field] !== null;
-  const untold = fields.filter((field) => !isTold(field));
+  const untold = fields.filter((field) => row[field] == null);
 
   const hidden = untold.filter((field) => {
     const place = record[field] ?? "";

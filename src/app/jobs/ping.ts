@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { openTransport } from "../../engine/client/transport.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
+import { present } from "../../shared/contract/text.ts";
 import { jobsFolder, type RunOutcome } from "./history.ts";
 
 /** One call: connecting, asking and reading its reply. */
@@ -115,7 +116,7 @@ async function problemOf(
       path: `${url.pathname}${url.search}`,
       headers: { "user-agent": "headcount", "content-type": "text/plain" },
       signal: late,
-      ...(body === undefined ? {} : { body }),
+      ...present({ body }),
     }).finally(close);
     // The address is a secret of its own: only where it is is said.
     return status < 300 ? undefined : `${url.origin}: HTTP ${status}`;

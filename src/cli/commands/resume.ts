@@ -5,7 +5,7 @@ import { savedForm } from "../../engine/output/formats.ts";
 import { isElsewhere, resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
 import { isResumable, onwardOf, type RunSummary } from "../../engine/runs/reader.ts";
 import type { Context } from "../../shared/context.ts";
-import { counted, someOf } from "../../shared/contract/text.ts";
+import { counted, present, someOf } from "../../shared/contract/text.ts";
 import { CliError, command, option, say, usageError } from "../../shared/errors.ts";
 import {
   addBuyingOptions,
@@ -87,7 +87,7 @@ async function parse(
   const connection = options.connection ?? (saved === "environment" ? undefined : saved);
   const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page });
   const paging = selectionOf(options, context).paging ?? begun;
-  const flags = { ...options, paging, ...(connection === undefined ? {} : { connection }) };
+  const flags = { ...options, paging, ...present({ connection }) };
 
   return {
     order: {

@@ -218,7 +218,7 @@ function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Suggesti
     filters,
     mode: mode.value,
     key,
-    ...(prefix === "" ? {} : { prefix }),
+    prefix: prefix || undefined,
     limit: OPTIONS,
   };
   const of = isOpen && isFacetKey(key) ? JSON.stringify(question) : undefined;

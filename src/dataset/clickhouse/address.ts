@@ -1,3 +1,4 @@
+import { present } from "../../shared/contract/text.ts";
 import { InputError } from "../../shared/tables/input-file.ts";
 
 const FORM =
@@ -33,7 +34,7 @@ export function parseClickHouseAddress(text: string, password = "") {
   const cluster = options.get("cluster") ?? undefined;
   const names = {
     database: database === undefined || database === "" ? "default" : database,
-    ...(cluster === undefined ? {} : { cluster }),
+    ...present({ cluster }),
   };
 
   for (const [what, name] of Object.entries(names)) {
