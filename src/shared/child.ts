@@ -40,7 +40,11 @@ host.once("message", ({ data, memoryMb, message }) => {
   const resourceLimits = { maxOldGenerationSizeMb: memoryMb };
   const options = { eval: true, workerData: data, resourceLimits };
   const worker = new Worker(${JSON.stringify(workOf(text))}, options);
-  worker.on("message", (reply) => host.send(reply));
+  const OVER = { code: "ERR_WORKER_OUT_OF_MEMORY" };
+  const atFirst = host.memoryUsage.rss();
+  const isOver = () => host.memoryUsage.rss() - atFirst > memoryMb * 2 ** 20;
+  setInterval(() => isOver() && host.send(OVER, () => host.kill(host.pid, "SIGKILL")), 20);
+  worker.on("message", (reply) => host.send(isOver() ? OVER : reply));
   worker.on("error", ({ code, message }) => host.send({ error: message, code }));
   worker.postMessage(message);
 });`;
