@@ -142,6 +142,16 @@ const NOT_THE_API = row(
   "is this the API's address? give the part before /v1 as base URL",
 );
 
+/** Who answers may be another than its file speaks of. */
+const UNDECLARED = {
+  ...NOT_THE_API,
+  message: ({ baseUrl, status, detail }: Answered) =>
+    say`${baseUrl} answered ${status}, of which the file of the vendor says nothing: ${detail}`,
+  hint:
+    `connections add ... --base-url gives another address; "means" says in the file what an ` +
+    "answer means",
+};
+
 const FAILED = row(
   "service_failed",
   "service",
@@ -169,7 +179,8 @@ export const KEY_PLACES: Readonly<Record<KeySource, string>> = {
   sample: "the sample's folder",
 };
 
-function rowOf({ status, envelope, lostKey }: ServiceError): ReturnType<typeof row> {
+function rowOf({ answered, envelope, lostKey, status }: ServiceError): ReturnType<typeof row> {
+  if (answered !== undefined && !envelope) return UNDECLARED;
   if (lostKey === true) return KEY_LOST;
   if (status >= 300 && status < 400) return REDIRECT;
   // The 404 of a company that nobody knows is an answer, and does not come here.

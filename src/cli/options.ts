@@ -153,6 +153,11 @@ export function publicOrigin(url: string): string {
   );
 }
 
+export const WHO_COLUMN = [
+  "--column <name>",
+  "the column that alone tells who they are (default: id, profiles)",
+] as const;
+
 export const modeOption = (): Option =>
   new Option(
     "--mode <mode>",

@@ -85,7 +85,11 @@ export function isClosed({ fd = -1 }: OutputStream): boolean {
  */
 export const written = (stream: OutputStream): Promise<void> =>
   new Promise((resolve, reject) => {
-    if (stream.errored) reject(stream.errored);
+    // One that is open to be read alone (`1< FILE`) is as one that is closed.
+    const end = (error?: NodeJS.ErrnoException | null) =>
+      error && error.code !== "EBADF" ? reject(error) : resolve();
+
+    if (stream.errored) end(stream.errored);
     else if (stream.destroyed) resolve();
-    else stream.write("", (error) => (error ? reject(stream.errored ?? error) : resolve()));
+    else stream.write("", (error) => end(error && (stream.errored ?? error)));
   });

@@ -57,13 +57,15 @@ const LEGAL = { filters: { department: "Legal" }, max_credits: 30, output: "lega
 
 test("what writes nothing there does not mind: files are written, and a job is done", async () => {
   writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { legal: LEGAL } }));
-  for (const argv of [
-    [...BUY, "-o", "sales.csv"],
-    ["runs", "export", "last", "-o", "again.csv"],
-    ["jobs", "run", "legal", "--file", "jobs.json"],
-  ]) {
-    const { code, stderr } = await u.run(argv, stdout("r+"));
-    expect([argv, code, stderr]).toEqual([argv, 0, expect.any(String)]);
+  for (const flags of ["r", "r+"] as const) {
+    for (const argv of [
+      [...BUY, "-o", "sales.csv", "--overwrite"],
+      ["runs", "export", "last", "-o", "again.csv", "--overwrite"],
+      ["jobs", "run", "legal", "--file", "jobs.json"],
+    ]) {
+      const { code, stderr } = await u.run(argv, stdout(flags));
+      expect([argv, code, stderr]).toEqual([argv, 0, expect.any(String)]);
+    }
   }
   expect(readFileSync(u.file("legal.csv"), "utf8").split("\n").length).toBeGreaterThan(20);
 });

@@ -144,6 +144,66 @@ describe("a good file and a bad result", () => {
   });
 });
 
+describe("a name that no file can have", () => {
+  /** Each door that writes a file by its name. */
+  const DOORS: Readonly<Record<string, (file: string) => readonly string[]>> = {
+    rows: (file) => [...BUY, "-o", file],
+    receipt: (file) => [...BUY, "-o", "o.csv", "--receipt", file],
+    misses: (file) => asTyped`enrich a.example b.example --yes -o c.csv --misses ${file}`,
+    table: (file) => asTyped`search --country x --limit 2 --yes -o duckdb:${file}#people`,
+    export: (file) => asTyped`runs export last -o ${file}`,
+    owned: (file) => asTyped`owned export -o ${file}`,
+    ids: (file) => ["search", "--country", "x", "--ids", file],
+    job: (file) => {
+      const job = { filters: { country: "x" }, max_credits: 5, output: file, command: "search" };
+      writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { job } }));
+      return asTyped`jobs run job --file jobs.json`;
+    },
+  };
+  const BUY = ["search", "--country", "x", "--limit", "2", "--yes", "--format", "csv"];
+
+  /** What is there, and what it is told as. */
+  const NAMES: Readonly<Record<string, readonly [name: string, said: string | RegExp]>> = {
+    "a folder that is not there": ["new.csv/", "new.csv is a folder"],
+    "a file as a folder": ["there.csv/", "there.csv is a folder"],
+    "below a file": ["there.csv/x.csv", "is not a folder"],
+    "in no folder": ["no/such/x.csv", "does not exist"],
+    "a link to nothing": ["dangling.csv", "is a symbolic link to nothing"],
+    "links in a circle": ["round.csv", "is a symbolic link to nothing"],
+    "longer than a draft's name may be": [`${"x".repeat(220)}.csv`, "is longer than 210 bytes"],
+    "longer than any name": [`${"x".repeat(260)}.csv`, "is longer than 210 bytes"],
+    "of few letters and many bytes": [`${"é".repeat(110)}.csv`, "is longer than 210 bytes"],
+    "a device": ["/dev/null", "is no regular file"],
+  };
+
+  beforeEach(async () => {
+    await u.ran([...BUY, "-o", "first.csv"]);
+    writeFileSync(u.file("there.csv"), "mine");
+    symlinkSync(u.file("nowhere.csv"), u.file("dangling.csv"));
+    symlinkSync(u.file("round.csv"), u.file("circle.csv"));
+    symlinkSync(u.file("circle.csv"), u.file("round.csv"));
+  });
+
+  test.each(Object.entries(DOORS))("%s: told with 2 before anything is asked", async (_, door) => {
+    const before = { files: visibleFiles(u), spent: service.charged() };
+    for (const [kind, [name, said]] of Object.entries(NAMES)) {
+      const argv = door(name);
+      const { code, stderr } = await u.run(argv);
+      expect([kind, code, stderr]).toEqual([kind, 2, expect.stringMatching(said)]);
+      expect(stderr).not.toMatch(/\bE[A-Z]{4,}:/);
+    }
+    const files = visibleFiles(u).filter((name) => name !== "jobs.json");
+    expect({ files, spent: service.charged() }).toEqual(before);
+  });
+
+  test.each(["receipt", "misses", "table", "job"])("- is stdout, and no file: %s", async (door) => {
+    const spent = service.charged();
+    await u.ends(2, [...(DOORS[door]?.("-") ?? [])], "- is no regular file");
+    expect(existsSync(u.file("-"))).toBe(false);
+    expect(service.charged()).toBe(spent);
+  });
+});
+
 describe("files that are there", () => {
   test("one that appears while a run is at work is not overwritten; the run is kept", async () => {
     service.options.delayMs = 50;

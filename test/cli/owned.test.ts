@@ -148,7 +148,9 @@ describe("headcount owned", () => {
     );
     expect(taken.stderr).toContain("Took in 1 row: 1 person not owned before");
     await me.ran(["owned", "show", "linkedin.com/in/cy"]);
-    await me.ends(2, ["refresh", "crm.csv", "--department", "Sales"], "2 rows without an id");
+    const list = ["refresh", "crm.csv", "--department", "Sales"];
+    await me.ends(2, list, "2 rows without an id");
+    await me.ends(2, [...list, "--column", "Perfil"], 'no column "Perfil"; its columns');
   });
 
   test.each<[layout: string, text: string, column: string | undefined, expected: object | string]>([

@@ -178,6 +178,11 @@ describe.each(VENDORS)("%s", (name, each) => {
       expect(ids("one.ndjson")).toEqual([first]);
       expect(vendor.book.sold().length).toBe(6);
 
+      writeFileSync(join(dir, "other.csv"), `ref,Contact\nx-1,${first}\n`);
+      await bought("read -c v other.csv --column contact --yes -o one.ndjson --overwrite");
+      expect(ids("one.ndjson")).toEqual([first]);
+      expect(vendor.book.sold().length).toBe(6);
+
       writeFileSync(join(dir, "unknown.csv"), `id\nnobody-has-this\n../../x\n${first}\n`);
       const unknown = await bought("read -c v unknown.csv --yes -o one.ndjson --overwrite");
       expect(unknown.stderr).toContain("has nobody by 2 ids of the file");

@@ -46,7 +46,7 @@ test("a map is JSON as people write it: each slip is told by its place, before a
   await write("people.csv", "id,Full Name\n1,Ada\n");
   const given = { people: ["people.csv"], map: "map.json", dryRun: true };
   for (const [map, message] of [
-    ['{\n  "name": "Full Name"\n  "id": "id"}', "map.json is not JSON: line 3, column 3: "],
+    ['{\n  "name": "Full Name"\n  "id": "id"}', "map.json is not valid JSON: line 3, column 3: "],
     ['{"name": "id", "name": "Full Name"}', "duplicate key in map.json: name"],
     ["[".repeat(100_000), "map.json is nested more than 32 levels deep"],
     ["", "map.json is not JSON: it is empty"],
@@ -536,7 +536,7 @@ describe("the map", () => {
   });
 
   test.each([
-    ["not JSON", "{", /map\.json is not JSON/],
+    ["not JSON", "{", /map\.json is not valid JSON: line 1, column 2: /],
     ["a list", "[]", /must hold a JSON object/],
     ["an unknown field", '{"people":{"titel":"x"}}', /"titel" is no field of people/],
     [

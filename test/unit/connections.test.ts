@@ -1,6 +1,7 @@
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -113,6 +114,28 @@ describe("the config file", () => {
     const error = await caught(() => readConfig(dir));
     expect(error).toMatchObject({ exitCode: 2, code: "bad_config" });
     expect(error.message).toContain(configFile(dir));
+  });
+
+  test.each([
+    ['{"connections": {},\n}\n', "is not valid JSON: line 2, column 1: "],
+    ["{\n  'connections': {}}", "is not valid JSON: line 2, column 3: "],
+    ['{"connections": {"a": {}', "is not valid JSON: line 1, column 25: "],
+    ['{"connections": {"a": {"baseUrl": "x"},\n"a": {}}}', "duplicate key in it: a"],
+  ])("a slip is told by its place, and what is there twice by its name: %j", async (text, why) => {
+    const dir = tempDir();
+    writeFileSync(configFile(dir), `\ufeff${text}`);
+    expect((await caught(() => readConfig(dir))).message).toContain(why);
+    await caught(() => updateConfig(dir, (config) => config));
+    expect(readFileSync(configFile(dir), "utf8")).toBe(`\ufeff${text}`);
+  });
+
+  test("behind a link the file itself is changed", async () => {
+    const [dir, other] = [tempDir(), tempDir()];
+    writeFileSync(join(other, "mine.json"), "{}");
+    symlinkSync(join(other, "mine.json"), configFile(dir));
+    await updateConfig(dir, (config) => ({ ...config, default: "a" }));
+    expect(lstatSync(configFile(dir)).isSymbolicLink()).toBe(true);
+    expect(readFileSync(join(other, "mine.json"), "utf8")).toContain('"default": "a"');
   });
 
   test("entries that make no sense are left out, and inherited names are no connections", () => {

@@ -88,6 +88,11 @@ describe("filters", () => {
       "wrong_type: connections_min must be an integer, not 1.5",
     ],
     [
+      "more than any number, as 1e400 is read",
+      { connections_min: Infinity },
+      "out_of_range: connections_min must be at most 9007199254740991",
+    ],
+    [
       "a negative bound",
       { followers_max: -1 },
       "out_of_range: followers_max must not be negative: -1",

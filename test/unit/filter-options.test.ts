@@ -133,8 +133,8 @@ describe("files", () => {
     mkdirSync(join(context.cwd, "folder"));
     for (const [file, message] of Object.entries({
       "empty.json": "empty.json is not JSON: it is empty",
-      "text.json": "text.json is not JSON",
-      "yaml.json": "yaml.json is not JSON: line 2, column 1: JSON value expected but got 'd'",
+      "text.json": "text.json is not valid JSON: line 1, column 1: ",
+      "yaml.json": "yaml.json is not valid JSON: line 2, column 1: JSON value expected but got 'd'",
       "twice.json": "duplicate key in twice.json: country; send each key once",
       // What stands in the file is not rewritten.
       "named.json": "duplicate key in named.json: the body; send each key once",

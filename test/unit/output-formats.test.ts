@@ -769,7 +769,7 @@ describe("choices", () => {
       [undefined, "csv", "does not tell the format", "--format csv"],
       [undefined, "a.zip", "does not tell the format", ".csv.gz"],
       [undefined, "/dev/null", "/dev/null is no regular file", "without -o"],
-      [undefined, "/tmp", "/tmp is a folder, not a file", "-o /tmp/people.csv"],
+      [undefined, "/tmp", "/tmp is a folder, not a file", "name a file in it: /tmp/people.csv"],
       [undefined, "a.xlsx.gz", "compressed in itself", "leave .gz out"],
       ["parquet.gz", "a", "compressed in itself", "leave .gz out"],
       ["xlsx", undefined, "needs a file", "-o people.xlsx"],

@@ -37,6 +37,8 @@ interface Odd {
     readonly status: number;
     readonly text: string;
   };
+  /** What it answers first to whatever is asked, declared or not. */
+  readonly begins?: { readonly status: number; readonly text: string };
   /** In ms, before each answer. */
   readonly slow?: number;
   /** How its text is spelled. */
@@ -68,7 +70,10 @@ const FILE = {
       price: { per: "call", credits: "0" },
     },
   },
-  means: [{ status: 401, is: "key" }],
+  means: [
+    { status: 401, is: "key" },
+    { status: 400, is: "refused" },
+  ],
   record: { id: "id", country: "country" },
   ids: { lasting: true },
 };
@@ -112,6 +117,12 @@ async function userOf(file: object | string, odd: Odd = {}) {
       return;
     }
 
+    if (odd.begins !== undefined && book.calls.length === 1) {
+      response.writeHead(odd.begins.status, { location: "/elsewhere" });
+      response.end(odd.begins.text);
+      return;
+    }
+
     const { from: failing = Infinity, times = 0, status = 500, text: why = "" } = odd.fails ?? {};
     const paidCalls = book.calls.filter(
       (one) => one === "/find" || one.startsWith("/read/"),
@@ -150,9 +161,11 @@ async function userOf(file: object | string, odd: Odd = {}) {
       const ids = some.map(({ id }) => id);
       reply = { ids: odd.ids?.(ids) ?? ids, total, next };
     } else if (path.startsWith("/read/")) {
-      book.charged += 2;
+      const people = PEOPLE.filter(({ id }) => asked.ids?.includes(id));
+      book.charged += 2 * (asked.ids === undefined ? 1 : people.length);
       const row = PEOPLE.find(({ id }) => path.endsWith(id)) ?? {};
-      reply = odd.read === undefined ? row : odd.read(row);
+      const one = asked.ids === undefined ? row : people;
+      reply = odd.read === undefined ? one : odd.read(one);
     }
     response.writeHead(200, { "x-left": String(100 - book.charged) });
     const spelled = JSON.stringify(reply);
@@ -233,6 +246,91 @@ test.each<[string, object, Odd, string, number]>([
   const again = await run(`resume ${runIn(ran.stderr)} --yes`);
   expect(again.code, again.stderr).not.toBe(0);
   expect(book.calls.length).toBe(calls);
+});
+
+const { count: ______, ...uncounted } = FILE.calls;
+
+/** Whoever was asked before a name was tried, and what that took: 1 is the name. */
+test.each<[string, object, NonNullable<Odd["begins"]>, number, string, number]>([
+  ["a redirect of a count", FILE, { status: 307, text: "" }, 8, "answered 307, of which", 2],
+  ["a count nobody answers", FILE, { status: 404, text: "<p>" }, 8, "answered 404, of which", 2],
+  ["a success without a count", FILE, { status: 200, text: "{}" }, 5, 'number at "total"', 2],
+  ["a declared refusal of a count", FILE, { status: 400, text: "{}" }, 0, "", 1],
+  ["a redirect of ids", BY_IDS, { status: 307, text: "" }, 8, "connections add ... --base-url", 2],
+])("%s tells whether a filter is heeded only where the file says so", async (...given) => {
+  const [, file, begins, code, says, calls] = given;
+  const { run, book } = await userOf(file, { begins });
+  const ran = await run("count -c v --country Germany");
+  expect(ran.code, ran.stderr).toBe(code);
+  expect(ran.stderr).toContain(says);
+  expect(ran.stderr).not.toContain("filters lists");
+
+  const before = book.calls.length;
+  expect(await run("count -c v --country Germany")).toMatchObject({ code: 0, stdout: "6\n" });
+  expect(book.calls.length - before).toBe(calls);
+});
+
+test.each([
+  [405, 8, [1, 1, 5]],
+  [400, 0, [1, 5]],
+])("the first page answered %i: only what is declared is kept", async (status, code, sizes) => {
+  const file = { ...FILE, calls: uncounted };
+  const { run, book } = await userOf(file, { begins: { status, text: "{}" } });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(code);
+  if (code !== 0) expect((await run(`${BUY} --again --overwrite`)).code).toBe(0);
+  expect(book).toMatchObject({ charged: 6, sizes });
+});
+
+const SEVERAL = {
+  ...BY_IDS,
+  calls: {
+    ...BY_IDS.calls,
+    read: {
+      ...BY_IDS.calls.read,
+      method: "POST",
+      path: "/read/several",
+      body: { ids: "@ids" },
+      most: 10,
+      reply: { rows: "", balance: "header:x-left" },
+    },
+  },
+};
+
+/** The person of that id is something else. */
+const inPlaceOf =
+  (wanted: string, value: unknown) =>
+  (rows: unknown): unknown[] =>
+    (rows as readonly { readonly id: string }[]).map((row) => (row.id === wanted ? value : row));
+
+test.each<[string, object, Odd, number]>([
+  ...[null, "Ada", 7, []].map((value): [string, object, Odd, number] => {
+    const put = inPlaceOf("v3", value);
+    return [`${JSON.stringify(value)} on a page`, FILE, { rows: (of) => ({ rows: put(of) }) }, 6];
+  }),
+  ["a text among those who are read", SEVERAL, { read: inPlaceOf("v3", "Ada") }, 12],
+])("%s holds its place: the others come, and it is unread", async (_, file, odd, charged) => {
+  const { run, rows, book, dir } = await userOf(file, odd);
+  const ran = await run(`${BUY} --receipt r.json`);
+  expect(ran.code, ran.stderr).toBe(5);
+  expect(ran.stderr).toContain("1 paid row cannot be read");
+  expect(rows("o.ndjson").map(({ id }) => id)).toEqual(["v0", "v1", "v2", "v4", "v5"]);
+  const receipt = JSON.parse(readFileSync(join(dir, "r.json"), "utf8"));
+  expect(receipt).toMatchObject({ received: 5, unread: 1, credits: charged });
+  expect(book.charged).toBe(charged);
+
+  const calls = book.calls.length;
+  await run("resume last --yes --overwrite --max-credits 40");
+  expect(book.calls.length).toBe(calls);
+});
+
+test("null among those who are read is whom nobody is found for, and costs nothing", async () => {
+  const read = (people: object): unknown[] => [...(people as object[]), null];
+  const { run, rows, book } = await userOf(SEVERAL, { read });
+  const ran = await run(BUY);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(rows("o.ndjson").length).toBe(6);
+  expect(book.charged).toBe(12);
 });
 
 test("what nobody costs is held against the file", async () => {
@@ -634,12 +732,13 @@ test("the files of the docs are whole, and buy from whom they speak of", async (
 });
 
 const HTML = "<html><title>405 Not Allowed</title></html>";
+const UNSAID = "of which the file of the vendor says nothing";
 const ONCE = { from: 1, times: 1 };
 const FROM_TWO = { from: 2, times: 99 };
 
 test.each<[string, object, NonNullable<Odd["fails"]>, number, string, number, number]>([
-  ["405", FILE, { ...ONCE, status: 405, text: HTML }, 2, "refused the request (405): <html>", 0, 0],
-  ["405", BY_IDS, { ...FROM_TWO, status: 405, text: "" }, 2, "refused the request (405): an", 2, 0],
+  ["405", FILE, { ...ONCE, status: 405, text: HTML }, 8, `405, ${UNSAID}: <html>`, 0, 0],
+  ["405", BY_IDS, { ...FROM_TWO, status: 405, text: "" }, 8, `405, ${UNSAID}: an empty`, 2, 0],
   ["422", FILE, { ...FROM_TWO, status: 422, text: '{"detail":[]}' }, 5, "1 row (422: {", 1, 0],
   [
     "301",

@@ -2,8 +2,7 @@ import { resolve } from "node:path";
 import { existingConnection, readConfig, SAMPLE } from "../../engine/connections/config.ts";
 import { configDir } from "../../engine/connections/paths.ts";
 import { FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
-import { checkOutput } from "../../engine/output/paths.ts";
-import { DUCKDB, engineOf, lockedPart } from "../../engine/output/tables/target.ts";
+import { placeOf } from "../../engine/output/paths.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import { raiseOptions } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
@@ -217,8 +216,7 @@ export async function hindrance(
   try {
     if (connection !== undefined && connection !== SAMPLE && connection !== FROM_ENVIRONMENT)
       existingConnection(readConfig(configDir(context)), connection);
-    if (output !== undefined && engineOf(output) !== "postgres")
-      await checkOutput(lockedPart(output).replace(DUCKDB, ""));
+    await placeOf(output);
     const inFolder = Object.create(context, { cwd: { value: folder } }) as Context;
     await (kind === "search" ? searchOf : refreshOf)(job, inFolder);
     return undefined;

@@ -283,6 +283,7 @@ async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   const isFile = output !== undefined && engineOf(output) === undefined;
   // Who names a file as the list means that file.
   if (!isFile || values.list !== undefined || !existsSync(output)) return false;
+  await placeOf(output);
 
   const mine = history.wrote?.output === output ? history.wrote : undefined;
   // A refresh knows the lists that are kept of its segment, whoever kept them.

@@ -40,8 +40,9 @@ export async function idsOf(
  * The people that a file names by id, each once: those who are owned cost nothing.
  * @throws CliError exit 2 where somebody in it has no id
  */
-export async function namedIn(file: string, context: Context): Promise<Target> {
-  const records = allRecordsIn(await readTableFile(context, file, "people", MAX_BYTES), file);
+export async function namedIn(file: string, context: Context, column?: string): Promise<Target> {
+  const table = await readTableFile(context, file, "people", MAX_BYTES);
+  const records = allRecordsIn(table, file, column);
   const ids = records.map(({ id = null }) =>
     (typeof id === "string" || id === null ? (id ?? "") : stringifyExact(id)).trim(),
   );

@@ -83,8 +83,12 @@ function isAddress(text: string, field: string | undefined): boolean {
 }
 
 /** The same, where each row has to name somebody. @throws CliError exit 2 that names the line */
-export function allRecordsIn(table: InputTable, file: string): readonly JsonRecord[] {
-  const { records, silent } = recordsIn(table, file, undefined, true);
+export function allRecordsIn(
+  table: InputTable,
+  file: string,
+  column?: string,
+): readonly JsonRecord[] {
+  const { records, silent } = recordsIn(table, file, column, true);
   if (silent === false) return records;
   throw usageError(
     `${file} has ${silent}`,

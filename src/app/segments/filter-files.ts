@@ -87,7 +87,7 @@ export async function readFilterFile(
     usageError(message, hint, "invalid_filters_file");
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
 
-  const read = await readWrittenJson(text, name);
+  const read = readWrittenJson(text, name);
   if (!read.ok) {
     throw refuse(
       read.message,

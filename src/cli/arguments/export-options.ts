@@ -1,7 +1,7 @@
 import { fstatSync } from "node:fs";
-import { resolve } from "node:path";
 import { outputGuard, outputView } from "../../app/buy/options.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
+import { pathNamed } from "../../engine/output/named.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Guard } from "../../engine/runs/plan.ts";
@@ -153,7 +153,7 @@ export function readExportOptions(
 
   const all = flags.fields === ALL && view.format === "table";
   const file = (name: string | undefined): string | undefined =>
-    name === undefined ? undefined : resolve(context.cwd, name);
+    name === undefined ? undefined : pathNamed(name, context.cwd);
 
   return {
     ...view,

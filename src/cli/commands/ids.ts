@@ -1,9 +1,9 @@
 // Tested by test/cli/vendors-by-ids.test.ts.
 import { hash } from "node:crypto";
-import { resolve } from "node:path";
 import { registerOf } from "../../app/keep/store.ts";
 import { MAX_CALLS } from "../../app/own/bounds.ts";
 import { idsOf } from "../../app/own/ids.ts";
+import { pathNamed } from "../../engine/output/named.ts";
 import { placeOf } from "../../engine/output/paths.ts";
 import { requireFree } from "../../engine/purchase/places.ts";
 import { Disk } from "../../engine/runs/disk.ts";
@@ -55,7 +55,7 @@ export async function findIds(
   if (segment === undefined || others.length + except.length > 0)
     throw usageError(say`${option("ids")} takes one segment`, "one after the other");
 
-  const output = await placeOf(path === "-" ? undefined : resolve(context.cwd, path));
+  const output = await placeOf(path === "-" ? undefined : pathNamed(path, context.cwd));
   await requireFree({ overwrite: flags.overwrite === true, output });
   const printer = new Printer(context, flags);
   if (output === undefined) printer.requireOpen();

@@ -22,7 +22,7 @@ import {
 } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
 import { creditAmount } from "../arguments/settings.ts";
-import type { Command } from "../options.ts";
+import { type Command, WHO_COLUMN } from "../options.ts";
 import { agreeToRefresh, askFor, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
 import { withSession } from "../session.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
@@ -30,6 +30,7 @@ import { atDesk, type Desk } from "../terminal/printer.ts";
 type BuyingFlags = "maxCredits" | "again" | "yes" | "dryRun" | "perPage" | "wait";
 
 export interface RefreshFlags extends ViewFlags, GuardFlags, Pick<ExportFlags, BuyingFlags> {
+  readonly column?: string;
   readonly maxCalls: number;
   readonly verifyFields?: string;
   readonly buyChanged?: boolean;
@@ -44,7 +45,7 @@ export function register(program: Command, context: Context): void {
         "free counts, and only parts with somebody new are bought. Writes the list, " +
         "and beside it who was added, removed and changed.",
     );
-  addFilterOptions(command);
+  addFilterOptions(command).option(...WHO_COLUMN);
 
   addGuardOptions(
     addViewOptions(
@@ -218,6 +219,7 @@ async function parse(
 
   return {
     word,
+    column: flags.column,
     segment,
     output: view.output,
     view,

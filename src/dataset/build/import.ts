@@ -105,7 +105,7 @@ async function readMap(name: string, cwd: string): Promise<ImportMap> {
   });
 
   const { text } = decoded(name, plainOf(name, bytes).bytes);
-  const read = await readWrittenJson(text, name, MOST_MAPPED);
+  const read = readWrittenJson(text, name, MOST_MAPPED);
   if (read.ok) return parseMap(read.value, name);
   throw new InputError(read.message, 'a map looks like {"people": {"title": "Job Title"}}');
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo, isObject, present, spanMs, withoutSecrets } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
@@ -81,28 +82,7 @@ export function readConfig(dir: string | undefined): Config {
   if (dir === undefined) return EMPTY;
 
   const file = configFile(dir);
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return EMPTY;
-    throw unreadable(
-      file,
-      code === "EACCES" ? "may not be read" : `cannot be read (${code})`,
-      error,
-    );
-  }
-
-  let parsed: unknown;
-  try {
-    parsed = jsonOf(text);
-  } catch (error) {
-    throw unreadable(file, "is no JSON", error);
-  }
-
-  if (!isObject(parsed)) throw unreadable(file, "holds no JSON object");
-
+  const parsed = objectIn(file);
   const connections: Record<string, Connection> = {};
   for (const [name, value] of Object.entries(
     isObject(parsed.connections) ? parsed.connections : {},
@@ -124,8 +104,21 @@ export function readConfig(dir: string | undefined): Config {
 }
 
 /** Editors put a byte-order mark before it. */
-const jsonOf = (text: string): Record<string, unknown> =>
-  JSON.parse(text.replace(/^\ufeff/, "")) as Record<string, unknown>;
+function objectIn(file: string): Readonly<Record<string, unknown>> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").replace(/^\ufeff/, "");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return {};
+    throw unreadable(file, `cannot be read: ${code}`);
+  }
+
+  const read = parseStrictJson(Buffer.from(text), "it", Infinity);
+  if (!read.ok) throw unreadable(file, `cannot be read: ${read.message}`);
+  if (!isObject(read.value)) throw unreadable(file, "holds no JSON object");
+  return read.value;
+}
 
 /** Only what the file itself holds: `constructor` is a legal name. */
 export const findConnection = (config: Config, name: string): Connection | undefined =>
@@ -160,20 +153,17 @@ export async function updateConfig(
     makeFolder(dir);
     const written = locked(`${configFile(dir)}.lock`, LOCK_MS, () => {
       const next = change(readConfig(dir));
-      const settings = {
+      const { default: _, retention: __, ...others } = objectIn(configFile(dir));
+      const store = new Conf<Readonly<Record<string, unknown>>>({
         cwd: dir,
         configName: "config",
         projectName: "headcount",
         configFileMode: 0o600,
-      };
-
-      const store = new Conf<Record<string, unknown>>({
-        ...settings,
         accessPropertiesByDotNotation: false,
         clearInvalidConfig: false,
-        deserialize: jsonOf,
+        // What is there was read above, as strictly as whatever people write.
+        deserialize: () => others,
       });
-      const { default: _, retention: __, ...others } = store.store;
 
       store.store = { ...others, ...next };
       return next;
@@ -246,11 +236,10 @@ function dialectOf(value: unknown): Dialect | undefined {
 
 const isSize = (value: unknown): value is number => Number.isInteger(value) && Number(value) > 0;
 
-function unreadable(file: string, why: string, cause?: unknown): CliError {
+function unreadable(file: string, why: string): CliError {
   return failed.usage(
     `the config file ${file} ${why}`,
     "repair or remove it, then run headcount login again; keys are not in it",
     "bad_config",
-    cause,
   );
 }

@@ -2,7 +2,7 @@
 import { type Credits, creditsText, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped, isObject, whole } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { type Filling, filled, isNothing, placed } from "../../shared/dialect/holes.ts";
+import { type Filling, filled, inRow, isNothing, placed } from "../../shared/dialect/holes.ts";
 import type { DialectFile, Meaning, VendorCall } from "../../shared/dialect/shape.ts";
 import { type CliError, failed, option, say, usageError } from "../../shared/errors.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
@@ -80,9 +80,8 @@ const MOST_IDS = 100;
 function nameAsAsked(ids: readonly string[], rows: Records): void {
   const there = rows.ids();
   const [missing, ...others] = ids.filter((id) => !there.includes(id));
-  const strays = there.flatMap((id, index) => (ids.some((each) => each === id) ? [] : [index]));
-  const [stray] = strays;
-  if (missing !== undefined && others.length === 0 && stray !== undefined && strays.length === 1)
+  const [stray, ...more] = there.flatMap((id, at) => (ids.includes(String(id)) ? [] : [at]));
+  if (missing !== undefined && stray !== undefined && others.length + more.length === 0)
     rows.name(stray, missing);
 }
 
@@ -140,7 +139,8 @@ export class DialectClient implements ServiceClient {
     if (call === undefined) return accountTold(this.#file, metaOf(this.#options.now()));
 
     const reply = await this.#send(call, {}, { paid: false, signal });
-    if (reply.is !== "ok" && (call !== key || reply.is === "key")) throw this.#failure(reply, call);
+    if (reply.is !== "ok" && (call !== key || ["key", "undeclared"].includes(reply.is)))
+      throw this.#failure(reply, call);
     const balance = amountAt(call.reply?.balance, reply.told);
     return accountTold(this.#file, metaOf(this.#options.now(), reply, undefined, balance));
   }
@@ -155,21 +155,28 @@ export class DialectClient implements ServiceClient {
     const { call, rows } = counting;
     await this.names.require(Object.keys(filters), counting, signal);
     const reply = await this.#ask(call, { filters: expressions, rows }, signal);
-    const count = reply.is === "none" ? 0 : totalIn(reply, call);
-    if (count === undefined)
-      throw notAsDeclared(this.#file, reply, { place: call.reply?.total, is: "a whole number" });
+    const count = this.#countIn(reply, call);
     const meta = metaOf(this.#options.now(), reply, amountAt(call.reply?.charged, reply.told));
     return { count, cached: undefined, asOf: undefined, unmatched: null, meta };
   }
 
-  /** How many are found, for nothing; undefined: somebody, and it is not told how many. */
+  /** How many are found, for nothing. */
   async #found(
     filters: readonly unknown[],
     { call, rows }: CountPage,
     signal: AbortSignal | undefined,
-  ): Promise<number | undefined> {
-    const reply = await this.#ask(call, { filters, rows }, signal, "refused");
-    return reply.is === "ok" ? totalIn(reply, call) : 0;
+  ): Promise<number> {
+    return this.#countIn(await this.#ask(call, { filters, rows }, signal, "refused"), call);
+  }
+
+  /** Of a free call; where its file has no total the ids that came tell it. */
+  #countIn(reply: VendorReply, call: VendorCall): number {
+    const { rows, total } = call.reply ?? {};
+    const found = placed(total ?? rows, reply.told);
+    const count = reply.is === "ok" ? whole(Array.isArray(found) ? found.length : found) : 0;
+    if (count !== undefined) return count;
+    const is = total === undefined ? "a list of ids" : "a whole number";
+    throw notAsDeclared(this.#file, reply, { place: total ?? rows, is });
   }
 
   /**
@@ -383,15 +390,12 @@ export class DialectClient implements ServiceClient {
     const reply = await this.#ask(search, values, signal);
 
     const list = reply.is === "none" ? [] : placed(places.rows, reply.told);
-    if (!Array.isArray(list))
-      throw notAsDeclared(this.#file, reply, { place: places.rows, is: "a list of ids" });
-    const items = (list as readonly JsonValue[]).filter((item) => item !== null);
-    const ids = items.map((item) => {
-      const id = text(placed(places.id ?? "", { ...reply.told, body: item }));
-      if (id !== undefined) return id;
+    const items = [list].flat().filter((item) => item !== null);
+    const ids = items.flatMap((item) => text(inRow(places.id ?? "", item ?? null)) ?? []);
+    if (!Array.isArray(list) || ids.length < items.length) {
       const place = [places.rows, places.id].filter(Boolean).join("[0].");
       throw notAsDeclared(this.#file, reply, { place, is: "a list of ids" });
-    });
+    }
 
     const cursor = text(placed(places.next, reply.told)) ?? null;
     const isOn = moreIn(reply, search) ?? (isByCursor || ids.length === rows);
@@ -423,9 +427,11 @@ export class DialectClient implements ServiceClient {
 
     const found = placed(rows ?? row, told);
     const list = (rows === undefined ? [found] : found) as JsonValue | undefined;
-    // Whoever is null there is nobody, and no row.
-    const items = Array.isArray(list) ? list.filter((each) => each !== null) : [];
-    if (found !== undefined && Array.isArray(list) && !items.some((item) => !isObject(item)))
+    // Whom nobody is found for who was asked for is null there, and no row.
+    const isSought = call !== this.#file.calls.search;
+    const items = Array.isArray(list) ? list.filter((each) => each !== null || !isSought) : [];
+    const isRead = items.length === 0 || items.some(isObject);
+    if (Array.isArray(list) && isRead)
       return make({ items, spans: rows === undefined && row === "" ? wholeAt(body) : undefined });
 
     return {
@@ -526,10 +532,11 @@ export class DialectClient implements ServiceClient {
 
     if (this.#pace?.pacer.isDeclared) await requestTurn(this.#pace, signal);
     const startedAt = now();
-    const said = { method: call.method, path: call.path, requestId: undefined };
     const tell = (outcome: number | string, used?: Credits): void =>
       log?.({
-        ...said,
+        method: call.method,
+        path: call.path,
+        requestId: undefined,
         outcome,
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : creditsText(used),
@@ -573,11 +580,7 @@ const endsShort = ({ pages }: VendorCall): boolean => (pages?.end ?? ["short"]).
 
 /** Numbers by their digits; undefined for what is none, or empty. */
 const text = (value: JsonValue | undefined): string | undefined =>
-  typeof value === "string"
-    ? value || undefined
-    : typeof value === "number" || typeof value === "bigint"
-      ? String(value)
-      : undefined;
+  ["string", "number", "bigint"].includes(typeof value) ? String(value) || undefined : undefined;
 
 /** With all its digits; what is no number is sent as it is, and its vendor says so. */
 const asNumber = (id: string): string | bigint => (/^(?:0|[1-9]\d*)$/.test(id) ? BigInt(id) : id);

@@ -16,7 +16,8 @@ export interface VendorReply {
   /** Without the records of `listed`. */
   readonly told: VendorBody;
   readonly listed: Listed | undefined;
-  readonly is: Meaning;
+  /** Of an answer that the file does not speak of nothing is known. */
+  readonly is: Meaning | "undeclared";
 }
 
 /** Where the records of a call stand, if nobody looks for anything else in them, and no ids. */
@@ -47,12 +48,9 @@ export function meantBy(file: DialectFile, raw: RawReply, call: VendorCall): Ven
     return at === undefined || placed(at, told) === equals;
   });
 
-  return { raw, told, listed, is: row?.is ?? usual(raw.status, isSuccess, body) };
-}
-
-function usual(status: number, isSuccess: boolean, body: JsonValue | undefined): Meaning {
-  if (isSuccess) return body === undefined ? "unsure" : "ok";
-  return status < 500 ? "refused" : "busy";
+  const failure = raw.status < 500 ? "undeclared" : "busy";
+  const usual = isSuccess ? (body === undefined ? "unsure" : "ok") : failure;
+  return { raw, told, listed, is: row?.is ?? usual };
 }
 
 function parsed(text: string): JsonValue | undefined {
@@ -63,7 +61,7 @@ function parsed(text: string): JsonValue | undefined {
   }
 }
 
-const STATUS: Readonly<Partial<Record<Meaning, number>>> = {
+const STATUS: Readonly<Partial<Record<VendorReply["is"], number>>> = {
   none: 404,
   gone: 404,
   key: 401,
@@ -89,7 +87,7 @@ export function failureIn(
     status,
     answered: raw.status,
     detail: [line === "" ? `an empty answer ${raw.status}` : line],
-    envelope: true,
+    envelope: is !== "undeclared",
     retryAfterMs: retryAfterOf(raw.headers, now),
     rateLimit: rateLimitOf(raw.headers, now),
     creditsUsed: amountAt(call.reply?.charged, told) ?? (is === "busy" ? undefined : ZERO),

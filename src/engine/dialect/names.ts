@@ -30,12 +30,12 @@ export interface CountPage {
 
 type PricedCount = CountPage & { readonly price: Credits };
 
-/** How many are found, for nothing; undefined: somebody, and it is not told how many. */
+/** How many are found, for nothing. */
 type Find = (
   filters: readonly unknown[],
   counting: CountPage,
   signal: AbortSignal | undefined,
-) => Promise<number | undefined>;
+) => Promise<number>;
 
 /**
  * The names of filters that a vendor was seen to heed. One that is passed over finds everybody:
@@ -63,10 +63,7 @@ export class Names {
 
   /** What a reply contradicts is tried again. */
   see(keys: readonly string[], isHeeded: boolean): void {
-    for (const key of keys) {
-      if (isHeeded) this.#heeded.add(key);
-      else this.#heeded.delete(key);
-    }
+    for (const key of keys) this.#heeded[isHeeded ? "add" : "delete"](key);
     if (keys.length > 0) this.#onSeen?.({ keys, isHeeded });
   }
 
@@ -82,7 +79,7 @@ export class Names {
         const nobody = this.#heeded.has(key) ? undefined : nobodyBy(this.#file, key);
         if (nobody === undefined) continue;
 
-        const count = (await this.#find([nobody], counting, signal)) ?? 0;
+        const count = await this.#find([nobody], counting, signal);
         if (count > 0) throw this.passedOver(key, "counts", count);
         seen.push(key);
       }

@@ -2,7 +2,7 @@
 import { textsAsked } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { COMPANY_FIELDS, NUMBER_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, isObject } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { inRow, pathsOf, reached, type Step } from "../../shared/dialect/holes.ts";
 import { type DialectFile, spellingsOf, type Words } from "../../shared/dialect/shape.ts";
@@ -118,15 +118,23 @@ export class Records {
     out.clear();
     out.text(head);
     for (let index = 0; index < this.length; index++) {
-      out.text(index === 0 ? "{" : ",{");
+      if (index > 0) out.text(",");
+      const [start, end] = spans?.[index] ?? [];
+      const item = start === undefined ? this.#item(index) : {};
+      // What is none holds its place as it came: it was paid for, too.
+      if (!isObject(item)) {
+        out.text(stringifyExact(item));
+        continue;
+      }
+
+      out.text("{");
       for (const reading of this.#readings) {
         out.span(reading.head);
         this.#write(out, index, reading);
         out.span(COMMA);
       }
       out.text('"vendor":');
-      const [start, end] = spans?.[index] ?? [];
-      if (start === undefined) out.text(stringifyExact(this.#item(index)));
+      if (start === undefined) out.text(stringifyExact(item));
       else out.span(body, start, end);
       out.text("}");
     }
@@ -174,6 +182,7 @@ export class Records {
 
   #item(index: number): JsonValue {
     const [start, end] = this.#came.spans?.[index] ?? [];
+    if (start === undefined) return this.#items[index] ?? null;
     this.#items[index] ??= parseExact(this.#came.body.toString("utf8", start, end));
     return this.#items[index];
   }

@@ -2,7 +2,6 @@
 import { isUtf8 } from "node:buffer";
 import { type Cells, scanList } from "../../shared/rows/scan.ts";
 import {
-  LETTER_N,
   OPEN_LIST,
   OPEN_OBJECT,
   scanObject,
@@ -47,13 +46,10 @@ export function listApart(body: Buffer, place: string): Listed | undefined {
   const [at, { broken, cells, end, ends, starts }] = found;
   if (broken.length > 0 || end < 0) return undefined;
 
-  // Whoever is null there is nobody.
-  const spans = starts.flatMap((start, index): Span[] =>
-    body[start] === LETTER_N ? [] : [[start, ends[index] ?? end]],
-  );
-  if (spans.some(([start]) => body[start] !== OPEN_OBJECT)) return undefined;
+  if (starts.some((start) => body[start] !== OPEN_OBJECT)) return undefined;
+  const spans = starts.map((start, index): Span => [start, ends[index] ?? end]);
   const around = `${body.toString("utf8", 0, at)}[]${body.toString("utf8", end)}`;
-  return { around, spans, cells: spans.length === starts.length ? cells : undefined };
+  return { around, spans, cells };
 }
 
 /** The reply itself, where it is one object. */

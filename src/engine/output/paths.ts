@@ -1,20 +1,30 @@
 // Tested by test/cli/output-files.test.ts.
 import { createHash } from "node:crypto";
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { access, constants, lstat, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname } from "node:path";
 import host from "node:process";
 import { withoutSecrets } from "../../shared/contract/text.ts";
-import { type CliError, shellWord, usageError } from "../../shared/errors.ts";
+import { shellWord, usageError } from "../../shared/errors.ts";
 import { ifMissing } from "../../shared/folder.ts";
-import { engineOf } from "./tables/target.ts";
+import { notAFile, requireFile } from "./named.ts";
+import { DUCKDB, engineOf, lockedPart } from "./tables/target.ts";
 
 /**
  * @returns what is written: the file behind a symbolic link
  * @throws CliError exit 2 where it could not be
  */
-export const placeOf = async (output: string | undefined): Promise<string | undefined> =>
-  output === undefined || engineOf(output) !== undefined ? output : checkOutput(output);
+export async function placeOf(output: string | undefined): Promise<string | undefined> {
+  if (output === undefined || engineOf(output) === "postgres") return output;
+  const file = await checkOutput(lockedPart(output).replace(DUCKDB, ""));
+  return engineOf(output) === undefined ? file : output;
+}
+
+/** Of the 255 of a file system the rest is a draft's, which stands beside it until it is whole. */
+const MOST_NAME_BYTES = 210;
+
+const notWritable = (message: string) =>
+  usageError(message, "choose another with -o", "not_writable");
 
 /**
  * @returns the path to write: behind a symbolic link the file itself
@@ -23,31 +33,29 @@ export const placeOf = async (output: string | undefined): Promise<string | unde
 export async function checkOutput(path: string): Promise<string> {
   const folder = dirname(path);
   const parent = await stat(folder).catch(() => undefined);
-  if (parent === undefined) {
+  if (parent?.isDirectory() !== true) {
     const told = withoutSecrets(folder);
+    const isThere = parent !== undefined;
     throw usageError(
-      `the folder ${told} does not exist`,
-      `mkdir -p ${shellWord(told)}`,
+      isThere ? `${told} is not a folder` : `the folder ${told} does not exist`,
+      isThere ? undefined : `mkdir -p ${shellWord(told)}`,
       "no_folder",
     );
   }
-  if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
 
-  try {
-    await access(folder, constants.W_OK | constants.X_OK);
-  } catch {
-    throw usageError(
-      `the folder ${folder} may not be written`,
-      "choose another with -o",
-      "not_writable",
-    );
-  }
+  await access(folder, constants.W_OK | constants.X_OK).catch(() => {
+    throw notWritable(`the folder ${folder} may not be written`);
+  });
+
+  if (Buffer.byteLength(basename(path)) > MOST_NAME_BYTES)
+    throw notWritable(`the name ${basename(path)} is longer than ${MOST_NAME_BYTES} bytes`);
 
   const stats = await lstat(path).catch(ifMissing(undefined));
   if (stats === undefined) return path;
+  const user = host.getuid?.() ?? 0;
 
   if (stats.isSymbolicLink()) {
-    if (host.getuid !== undefined && stats.uid !== host.getuid()) {
+    if (stats.uid !== user) {
       throw usageError(
         `${path} is a symbolic link of somebody else: not written through`,
         "choose another name",
@@ -65,29 +73,16 @@ export async function checkOutput(path: string): Promise<string> {
   }
 
   requireFile(path, stats);
+
+  // In such a folder nobody replaces what somebody else put there.
+  const isSticky = (parent.mode & 0o1000) !== 0;
+  if (isSticky && ![0, parent.uid, stats.uid].includes(user))
+    throw notWritable(`${path} is somebody else's, and only he may replace it`);
+
   return path;
 }
 
-/** @throws CliError exit 2 where something else than a file has the name */
-export function requireFile(path: string, stats = statSync(path, { throwIfNoEntry: false })): void {
-  if (stats?.isDirectory())
-    throw usageError(
-      `${path} is a folder, not a file`,
-      `-o ${shellWord(join(path, "people.csv"))}`,
-      "is_folder",
-    );
-  if (stats?.isFile() === false) throw notAFile(path);
-}
-
-const notAFile = (path: string): CliError =>
-  usageError(
-    `${path} is no regular file`,
-    "name a file; without -o rows go to stdout, and > or | leads them on",
-    "not_a_file",
-  );
-
-export const exists = async (path: string): Promise<boolean> =>
-  (await stat(path).catch(() => undefined)) !== undefined;
+export const exists = async (path: string): Promise<boolean> => existsSync(path);
 
 export async function sha256Of(path: string): Promise<string | undefined> {
   const hash = createHash("sha256");

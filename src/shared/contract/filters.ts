@@ -137,10 +137,10 @@ function readNumber(key: FilterKey, value: unknown): Reading {
 
   if (typeof value !== "number")
     return wrong("wrong_type", `must be an integer, not ${typeName(value)}`);
-  if (!Number.isInteger(value)) return wrong("wrong_type", `must be an integer, not ${value}`);
+  if (value % 1) return wrong("wrong_type", `must be an integer, not ${value}`);
+  if (value < 0) return wrong("out_of_range", `must not be negative: ${value}`);
   if (!Number.isSafeInteger(value))
     return wrong("out_of_range", "must be at most 9007199254740991");
-  if (value < 0) return wrong("out_of_range", `must not be negative: ${value}`);
 
   // No -0: it would be another text in JSON.
   return { sent: value + 0, matched: value + 0 };

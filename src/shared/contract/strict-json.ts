@@ -1,5 +1,6 @@
 // Tested by test/service/fuzz.test.ts.
 import { isUtf8 } from "node:buffer";
+import { parse } from "lossless-json";
 import { echo } from "./text.ts";
 
 /** Deep enough for every body of the API (three levels), far too shallow to hurt. */
@@ -25,27 +26,33 @@ export function parseStrictJson(
   what = "the body",
   mostKeys = MAX_KEYS,
 ): StrictJson {
-  if (bytes.length === 0) return wrong(`${what} is empty; send a JSON object`);
   if (!isUtf8(bytes)) return wrong(`${what} is not valid UTF-8`);
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
-    return wrong(`${what} begins with a byte order mark; send plain UTF-8`);
-  }
-
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  if (text.startsWith("\ufeff"))
+    return wrong(`${what} begins with a byte order mark; send plain UTF-8`);
   const problem = scan(text, what, mostKeys);
   if (problem !== undefined) return wrong(problem);
 
   try {
     return { ok: true, value: JSON.parse(text) as unknown };
-  } catch (error) {
-    return wrong(notJson(text, error, what));
+  } catch {
+    return wrong(notJson(text, what));
   }
 }
 
-function notJson(text: string, error: unknown, what: string): string {
-  if (text.trim() === "") return `${what} is empty; send a JSON object`;
-  const position = /position (\d+)/.exec(error instanceof Error ? error.message : "");
-  return `${what} is not valid JSON${position ? ` (at character ${position[1]})` : ""}`;
+function notJson(text: string, what: string): string {
+  if (text.trim() === "") return `${what} is not JSON: it is empty`;
+
+  // What the engine says has no place, but for some slips.
+  try {
+    parse(text);
+    return `${what} is not valid JSON`;
+  } catch (error) {
+    const [message = "", at] = (error as Error).message.split(" at position ");
+    const before = text.slice(0, Number(at)).split("\n");
+    const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+    return `${what} is not valid JSON: ${place}: ${echo(message)}`;
+  }
 }
 
 // A string (its end is missing where the group is
@@ -65,7 +72,8 @@ function scan(text: string, what: string, mostKeys: number): string | undefined 
   for (const [token, end] of text.matchAll(TOKEN)) {
     const first = token[0];
     if (first === '"') {
-      if (end === "") return `${what} is not valid JSON (a string does not end)`;
+      // Where it does not end JSON.parse says so.
+      if (end === "") return undefined;
 
       const content = stringContent(token, what);
       if (typeof content !== "string") return content.problem;
@@ -124,7 +132,8 @@ function stringContent(token: string, what: string): string | { readonly problem
   try {
     content = JSON.parse(token) as string;
   } catch {
-    return { problem: `${what} is not valid JSON (a string holds an escape that is none)` };
+    // Of an escape that is none JSON.parse says where it stands.
+    return token;
   }
 
   if (content.includes("\0")) return { problem: `${what} holds a NUL character (\\u0000)` };

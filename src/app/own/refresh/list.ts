@@ -282,10 +282,11 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
 /** @throws CliError exit 2 where somebody in it is not owned */
 async function peopleIn(
   path: string,
-  { order: { word = path }, latest, context }: Work,
+  { order: { column, word = path }, latest, context }: Work,
 ): Promise<string[]> {
   const { database } = latest.library;
-  const records = allRecordsIn(await readTableFile(context, path, "people", MAX_BYTES), word);
+  const table = await readTableFile(context, path, "people", MAX_BYTES);
+  const records = allRecordsIn(table, word, column);
   const identities = identitiesOf(records);
   const byIdentity = new Set(identitiesIn(database, identities));
   const addresses = records.map(({ network_url: url }) =>

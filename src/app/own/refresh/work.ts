@@ -42,6 +42,8 @@ export const profilePrice = (account: Trade["account"]) => rowPrice({ kind: "sea
 export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
   readonly word: string | undefined;
+  /** Of the file, the column that alone tells who they are. */
+  readonly column?: string | undefined;
   readonly segment: CheckedFilters | undefined;
   readonly output: string | undefined;
   readonly view: AskedView;

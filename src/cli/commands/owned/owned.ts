@@ -27,7 +27,7 @@ import { type CliError, failed } from "../../../shared/errors.ts";
 import { inputName, readTableFile } from "../../../shared/input.ts";
 import { timeText } from "../../../shared/numbers.ts";
 import { cellOf, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
-import type { Command } from "../../options.ts";
+import { type Command, WHO_COLUMN } from "../../options.ts";
 import { iso as isoOrNull } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
@@ -125,7 +125,7 @@ export function registerImport(owned: Command, context: Context): void {
         "with an id or the address of a profile. From then on they count as owned, " +
         "at no price, and as true when the file was last written.",
     )
-    .option("--column <name>", "the column that alone tells who they are (default: id, profiles)")
+    .option(...WHO_COLUMN)
     .option("--dry-run", "only say how many")
     .examples(`
   $ headcount owned import people.csv --dry-run

@@ -5,7 +5,7 @@ import { askedFields } from "../../../shared/rows/columns.ts";
 import { errorCode } from "../../runs/disk.ts";
 import type { Guard } from "../../runs/plan.ts";
 import { checkRows, formName, type Output, type Rendering } from "../formats.ts";
-import { checkOutput, exists } from "../paths.ts";
+import { exists } from "../paths.ts";
 import { clearLeftovers, naming } from "../publish.ts";
 import { enterOutput, type OutputPlace } from "../register.ts";
 import { surveyColumns } from "../whole/survey.ts";
@@ -31,7 +31,6 @@ export async function checkTable(
   checkGuard(guard);
   const target = parseTable(output, "/");
   if (target.engine === "duckdb") {
-    await checkOutput(target.file);
     await (await import("../whole/duck.ts")).loadDuckDb("A DuckDB table");
     if (!(await exists(target.file))) return;
   }

@@ -1,7 +1,7 @@
 // Tested by test/cli/output-tables.long.test.ts.
-import { resolve } from "node:path";
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
+import { pathNamed } from "../named.ts";
 
 export type TableTarget =
   | {
@@ -31,7 +31,7 @@ export const engineOf = (output: string): TableTarget["engine"] | undefined =>
  * @throws CliError exit 2
  */
 export const resolveOutput = (text: string, cwd: string): string =>
-  engineOf(text) === undefined ? resolve(cwd, text) : tableText(parseTable(text, cwd));
+  engineOf(text) === undefined ? pathNamed(text, cwd) : tableText(parseTable(text, cwd));
 
 /** @throws CliError exit 2 where it names no table, or holds a password */
 export const parseTable = (text: string, cwd: string): TableTarget =>
@@ -60,7 +60,7 @@ function parseDuckDb(text: string, cwd: string): TableTarget {
   const table = hash < 0 ? "" : text.slice(hash + 1);
   if (file === "" || table === "")
     throw usageError(`-o ${echo(text)} names no table of a DuckDB file`, EXAMPLES);
-  return { engine: "duckdb", file: resolve(cwd, file), ...tableName(table, text) };
+  return { engine: "duckdb", file: pathNamed(file, cwd), ...tableName(table, text) };
 }
 
 function parsePostgres(text: string): TableTarget {

@@ -9,7 +9,7 @@ interface Paths {
   readonly person: readonly string[];
 }
 
-const words = (text: string): readonly string[] => text.split(" ");
+const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 
 /** At a host that nobody has told of. */
 const USUAL: Paths = {
@@ -31,20 +31,32 @@ const NETWORKS: ReadonlyMap<string, Paths> = new Map([
 
 /** Hosts whose pages are of many companies, and of which none is where a company is known. */
 const SHARED = new Set(
-  words(
-    "about.me angel.co apps.apple.com archive.org bit.ly calendly.com crunchbase.com facebook.com " +
-      "fb.com fb.me forms.gle g.page github.com glassdoor.com goo.gl google.com indeed.com " +
-      "instagram.com linktr.ee lnkd.in medium.com notion.so pinterest.com t.co t.me tiktok.com " +
-      "tinyurl.com twitter.com vimeo.com vk.com wa.me wikipedia.org x.com yelp.com youtu.be youtube.com",
-  ),
+  words(`
+  about.me angel.co apps.apple.com archive.org calendly.com crunchbase.com facebook.com fb.com
+  forms.gle g.page github.com glassdoor.com google.com indeed.com instagram.com linktr.ee
+  medium.com notion.so pinterest.com t.me tiktok.com twitter.com vimeo.com vk.com wa.me
+  wikipedia.org x.com yelp.com youtube.com
+`),
+);
+/** Hosts whose links lead on to others: short ones, and those that mails are given. */
+const LEADING = new Set(
+  words(`
+  adobe.ly aka.ms amzn.to bit.do bit.ly bitly.com buff.ly cutt.ly db.tt dlvr.it eepurl.com fb.me
+  flip.it goo.gl hubs.la hubs.li hubs.ly hubs.to hubspotlinks.com ift.tt is.gd j.mp
+  linkprotect.cudasvc.com list-manage.com lnkd.in mailchi.mp mcusercontent.com on.soundcloud.com
+  ow.ly po.st protect-eu.mimecast.com protect-us.mimecast.com qr.ae rb.gy rebrand.ly redd.it s.id
+  safelinks.protection.outlook.com sendgrid.net shorturl.at smarturl.it snip.ly spoti.fi t.co
+  t.ly tiny.cc tinyurl.com trib.al urldefense.com urldefense.proofpoint.com
+  url.emailprotection.link v.gd wp.me yhoo.it youtu.be
+`),
 );
 /** Hosts of mailboxes and nothing else: who has one there works elsewhere. */
 export const MAILBOXES: ReadonlySet<string> = new Set(
-  words(
-    "gmail.com googlemail.com gmx.at gmx.ch gmx.com gmx.de gmx.net hotmail.co.uk hotmail.com " +
-      "hotmail.de hotmail.es hotmail.fr hotmail.it icloud.com live.com mac.com me.com msn.com " +
-      "outlook.com outlook.de protonmail.com rocketmail.com ymail.com",
-  ),
+  words(`
+  gmail.com googlemail.com gmx.at gmx.ch gmx.com gmx.de gmx.net hotmail.co.uk hotmail.com
+  hotmail.de hotmail.es hotmail.fr hotmail.it icloud.com live.com mac.com me.com msn.com
+  outlook.com outlook.de protonmail.com rocketmail.com ymail.com
+`),
 );
 /** What a network puts before the path of a profile, on phones and in mails. */
 const DETOURS = new Set(["mwlite", "comm", "m", "mobile"]);
@@ -52,9 +64,16 @@ const DETOURS = new Set(["mwlite", "comm", "m", "mobile"]);
 /** Hosts that records show to be networks, beside those that are known anyway. */
 export type Networks = ReadonlySet<string>;
 
+/** A host, and what it is a subdomain of. */
+const hostsAbove = (host: string): readonly string[] =>
+  host.split(".").map((_, at, all) => all.slice(at).join("."));
+
+export const leadsOn = (host: string): boolean =>
+  hostsAbove(host).some((name) => LEADING.has(name));
+
 /** The network whose host, or a subdomain of whose host, this is. */
 function networkOf(host: string, learned?: Networks): readonly [string, Paths] | undefined {
-  for (let name = host; name.includes("."); name = name.slice(name.indexOf(".") + 1)) {
+  for (const name of hostsAbove(host)) {
     const paths = NETWORKS.get(name) ?? (learned?.has(name) ? USUAL : undefined);
     if (paths !== undefined) return [name, paths];
   }
@@ -231,7 +250,7 @@ function addressOnce(text: string, learned?: Networks): ReadAddress | undefined 
   // At whatever host `/@ada` is the page of one of many who have one there.
   const isShared =
     path[0]?.startsWith("@") ||
-    (path[0] && host.split(".").some((_, at, all) => SHARED.has(all.slice(at).join("."))));
+    (path[0] && hostsAbove(host).some((name) => SHARED.has(name) || LEADING.has(name)));
   const isNetwork = network !== undefined || isShared === true;
   const isWord = path.length === 0 && !hasScheme && !host.includes(".");
   const other = isNetwork || path.length > 0 ? "page" : isWord ? "word" : "host";

@@ -6,6 +6,7 @@ import {
   addressIn,
   canonicalAddress,
   canonicalDomain,
+  leadsOn,
   MAILBOXES,
   type Networks,
   unwrapped,
@@ -43,6 +44,8 @@ const WORD = /^[\p{L}\p{M}\p{N}_.~'’&+!$*%-]+$/u;
 /** A second address within the first, however often it was escaped. */
 const LINK = /[^a-z]https?(?:%(?:25)*3a|:)(?:%|\/)/i;
 
+const LED_ON = "an address that leads on to another one: open it, and give that one";
+
 const nothing = (why: string): Reading => ({ is: "nothing", why });
 const unknown = (why: string): Reading => ({ is: "unknown", why });
 
@@ -59,7 +62,7 @@ export function read(text: string, learned?: Networks): Reading {
     return { is: "unknown", why: "the name of a file", isFile: true };
   if (MAIL.test(plain)) return mailIn(plain);
   if (/\s/.test(plain) || /[,;|]/.test(plain)) return severalIn(plain, learned);
-  if (LINK.test(plain)) return unknown("an address that leads on to another one");
+  if (LINK.test(plain)) return unknown(LED_ON);
 
   const place = addressIn(plain, learned);
   if (place === undefined) return unknown("no address of the web");
@@ -78,7 +81,8 @@ export function read(text: string, learned?: Networks): Reading {
 
   const domain = canonicalDomain(plain);
   if (domain === undefined) return hostless(plain, host, path);
-  if (place.isNetwork) return unknown(`a page at ${host}, and no profile there`);
+  if (place.isNetwork)
+    return unknown(leadsOn(host) ? LED_ON : `a page at ${host}, and no profile there`);
   if (INSIDE.test(domain) || isSuffix(domain))
     return unknown("no company's own: many have it, or one network knows it");
   if (MAILBOXES.has(domain)) return unknown(`a host of mailboxes, and no company's own`);

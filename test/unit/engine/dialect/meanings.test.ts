@@ -15,7 +15,7 @@ test.each([
   ["prospeo", 400, '{"error":true,"error_code":"NO_RESULTS"}', "none", 404],
   ["prospeo", 200, '{"error":true,"error_code":"INSUFFICIENT_CREDITS"}', "credits", 402],
   ["prospeo", 400, '{"error":true,"error_code":"NEW_CODE"}', "refused", 400],
-  ["pdl", 418, "tea", "refused", 422],
+  ["pdl", 418, "tea", "undeclared", 422],
   ["pdl", 503, "later", "busy", 503],
   ["apollo", 401, "Invalid key", "key", 401],
 ])("%s answers %i %s: %s", async (name, status, body, is, as) => {

@@ -8,7 +8,7 @@ const items = (text: string, place: string) => {
 
 describe("items of a list as they came", () => {
   test.each([
-    ['{"data":[{"a":1.0},{"b":"],é"} , null],"total":3}', "data", ['{"a":1.0}', '{"b":"],é"}']],
+    ['{"data":[{"a":1.0},{"b":"],é"} ],"total":3}', "data", ['{"a":1.0}', '{"b":"],é"}']],
     [' [ {"a":[1,2]},{} ] ', "", ['{"a":[1,2]}', "{}"]],
     [
       '{"x":[1],"r":{"list":[{"n":12345678901234567890}]},"list":[2]}',
@@ -29,6 +29,7 @@ describe("items of a list as they came", () => {
     ["nothing there", '{"b":[1]}', "a"],
     ["a member of no object", "[1]", "a"],
     ["no record", '{"a":[{},1]}', "a"],
+    ["nobody in a record's place", '{"a":[{},null]}', "a"],
     ["no JSON", '{"a":[{"b":}]}', "a"],
     ["no end", '{"a":[{}', "a"],
   ])("%s is not looked for", (_, text, place) => {
@@ -41,10 +42,10 @@ describe("items of a list as they came", () => {
 });
 
 test("what is around a list is told without it", () => {
-  const body = Buffer.from('{"n":1,"d":[{"a":1}, null],"next":"x"}');
+  const body = Buffer.from('{"n":1,"d":[{"a":1} ],"next":"x"}');
   expect(listApart(body, "d")).toMatchObject({
     around: '{"n":1,"d":[],"next":"x"}',
     spans: [[12, 19]],
-    cells: undefined,
+    cells: { keys: ["a"] },
   });
 });
