@@ -44,10 +44,12 @@ function cacheFolder(program) {
     // V8 compares lengths of sources, not sources: a build is known by its entry, which names all other files by their content.
     const { mtimeMs, size, ino } = fs.statSync(program);
     const folder = `${base}/headcount/code-${versions.node}-${process.arch}-${ino}-${size}-${Math.trunc(mtimeMs)}`;
+    // Under sudo with a kept HOME it is somebody else's, and stays theirs alone: nothing is made there either.
+    const isThere = fs.existsSync(base);
+    const parent = base.replace(/\/+[^/]*\/*$/, "") || "/";
+    if (fs.statSync(isThere ? base : parent).uid !== process.getuid()) return undefined;
     // One by one: Node never comes back from a recursive one where the system says that a parent is not there.
-    if (!fs.existsSync(base)) fs.mkdirSync(base, 0o700);
-    // Under sudo with a kept HOME it is somebody else's, and stays theirs alone.
-    if (fs.statSync(base).uid !== process.getuid()) return undefined;
+    if (!isThere) fs.mkdirSync(base, 0o700);
     if (!fs.existsSync(`${base}/headcount`)) fs.mkdirSync(`${base}/headcount`, 0o700);
     if (!isOwn(`${base}/headcount`)) return undefined;
     if (!fs.existsSync(folder)) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs headcount from a folder or an address that holds a release (headcount-VERSION.tgz, headcount-service-VERSION.tgz, SHA256SUMS).
+# Installs headcount from a folder or an https address that holds a release (headcount-VERSION.tgz, headcount-service-VERSION.tgz, SHA256SUMS).
 #   sh install.sh --from PLACE [--version VERSION] [--prefix FOLDER] [--client-only]
 #   sh install.sh --uninstall [--prefix FOLDER]
 # Nothing is installed whose sum is not the one in SHA256SUMS. Needs node 20.19 or newer and npm; no root where the prefix is yours.
@@ -33,8 +33,9 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 fetch() {
   case $from in
-    http://*|https://*)
-      if command -v curl >/dev/null 2>&1; then curl -fsSL --retry 3 -o "$work/$1" "${from%/}/$1"
+    http://*) fail "$from is not encrypted, so who is between could change sums and files alike" 'name an https address, or a folder' ;;
+    https://*)
+      if command -v curl >/dev/null 2>&1; then curl -fsSL --proto =https --retry 3 -o "$work/$1" "${from%/}/$1"
       else wget -q -O "$work/$1" "${from%/}/$1"; fi ;;
     *) cp "$from/$1" "$work/$1" ;;
   esac || fail "$from has no $1" 'look at the address and the version'
@@ -46,11 +47,15 @@ sum() {
 fetch SHA256SUMS
 files=
 for package in $packages; do
-  # "headcount-0.1.0.tgz" and not "headcount-service-0.1.0.tgz"; the newest where no version is asked for.
-  file=$(sed -n "s/^[0-9a-f]\{64\}  \($package-[0-9][^ ]*\.tgz\)\$/\1/p" "$work/SHA256SUMS" | { if [ -n "$version" ]; then grep -Fx "$package-$version.tgz"; else tail -n 1; fi; }) || true
+  # "headcount-0.1.0.tgz" and not "headcount-service-0.1.0.tgz"; a name of these letters is in no other folder.
+  versions=$(sed -n "s/^[0-9a-f]\{64\}  $package-\([0-9][0-9A-Za-z.+-]*\)\.tgz\$/\1/p" "$work/SHA256SUMS")
+  # The newest release where no version is asked for: 0.10.0 is newer than 0.9.0, and what is tried before a release is not meant.
+  if [ -n "$version" ]; then taken=$(printf '%s\n' "$versions" | grep -Fx -e "$version") || true
+  else taken=$(printf '%s\n' "$versions" | sed '/[^0-9.]/d' | sort -t . -k 1,1n -k 2,2n -k 3,3n | tail -n 1); fi
+  file=${taken:+$package-$taken.tgz}
   [ -n "$file" ] || fail "SHA256SUMS of $from names no $package${version:+ $version}" 'look at the address and the version'
   fetch "$file"
-  expected=$(sed -n "s/^\([0-9a-f]\{64\}\)  $file\$/\1/p" "$work/SHA256SUMS")
+  expected=$(grep -F -e "  $file" "$work/SHA256SUMS" | grep -x "[0-9a-f]\{64\}  .\{${#file}\}" | cut -d ' ' -f 1)
   [ "$(sum "$work/$file")" = "$expected" ] || fail "$file is not the file of SHA256SUMS" 'fetch it again; if it stays, do not install it' 1
   files="$files $work/$file"
 done

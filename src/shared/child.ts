@@ -40,7 +40,11 @@ host.once("message", ({ data, memoryMb, message }) => {
   const resourceLimits = { maxOldGenerationSizeMb: memoryMb };
   const options = { eval: true, workerData: data, resourceLimits };
   const worker = new Worker(${JSON.stringify(workOf(text))}, options);
-  worker.on("message", (reply) => host.send(reply));
+  const OVER = { code: "ERR_WORKER_OUT_OF_MEMORY" };
+  const atFirst = host.memoryUsage.rss();
+  const isOver = () => host.memoryUsage.rss() - atFirst > memoryMb * 2 ** 20;
+  setInterval(() => isOver() && host.send(OVER, () => host.kill(host.pid, "SIGKILL")), 20);
+  worker.on("message", (reply) => host.send(isOver() ? OVER : reply));
   worker.on("error", ({ code, message }) => host.send({ error: message, code }));
   worker.postMessage(message);
 });`;
@@ -73,20 +77,17 @@ export async function answerOf<Answer>(message: object, options: ChildOptions): 
   const child = spawn(execPath, ["-e", programOf(text)], {
     stdio: ["ignore", "ignore", "ignore", "ipc"],
     serialization: "advanced",
+    signal,
   });
   const overrun = (why: string): Overrun => new Overrun(`${what} was ended: ${why}`);
   let timer: NodeJS.Timeout | undefined;
-
-  let onAbort = (): void => undefined;
   try {
     return await new Promise<Answer>((resolve, reject) => {
-      onAbort = () => reject(signal?.reason);
       timer = setTimeout(
         () => reject(overrun(`it took longer than ${deadlineMs / 1000} s`)),
         deadlineMs,
       );
-      signal?.addEventListener("abort", onAbort, { once: true });
-      const onExit = (): void => reject(new Overrun(`${what} was ended from outside`));
+      const onExit = (): void => reject(signal?.aborted ? signal.reason : overrun("from outside"));
 
       child.on("exit", onExit);
       child.on("error", onExit);
@@ -100,7 +101,6 @@ export async function answerOf<Answer>(message: object, options: ChildOptions): 
     });
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
     child.kill("SIGKILL");
   }
 }

@@ -351,6 +351,23 @@ describe("npm run release", () => {
     120_000,
   );
 
+  test("the installer takes the newest release, names of no other folder, and nothing that came unencrypted", () => {
+    const place = tempDir("headcount-release-");
+    const listed = (...files: string[]): string =>
+      files.map((file) => `${"0".repeat(64)}  ${file}\n`).join("");
+    const script = join(ROOT, "packaging/install.sh");
+    const stderr = (from: string, ...files: string[]): string => {
+      writeFileSync(join(place, "SHA256SUMS"), listed(...files));
+      for (const file of files) if (!file.includes("/")) writeFileSync(join(place, file), "");
+      const args = [script, "--from", from, "--client-only", "--prefix", join(place, "prefix")];
+      return spawnSync("sh", args, { encoding: "utf8" }).stderr;
+    };
+    const three = ["headcount-0.10.0-rc.1.tgz", "headcount-0.10.0.tgz", "headcount-0.9.0.tgz"];
+    expect(stderr(place, ...three)).toContain("headcount-0.10.0.tgz is not the file of SHA256SUMS");
+    expect(stderr(place, "headcount-1/../../else.tgz")).toContain("names no headcount");
+    expect(stderr("http://127.0.0.1:9")).toContain("is not encrypted");
+  });
+
   anyNode(
     "the Homebrew formula names this version, its address and the sum of the tarball that was built",
     () => {

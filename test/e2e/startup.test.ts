@@ -316,6 +316,13 @@ describe("the code cache", { tags: ["long"] }, () => {
       }
     });
 
+    test.runIf(process.getuid?.() === 0)("in a home of somebody else no folder is made", () => {
+      const expected = plain();
+      chownSync(home, 65534, 65534);
+      expect(run()).toEqual(expected);
+      expect(readdirSync(home)).toEqual([]);
+    });
+
     test("what this program did not write stays, and a link to a folder is no cache", () => {
       const theirs = join(home, "theirs");
       const aged = (...names: string[]): string => {

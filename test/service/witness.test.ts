@@ -99,6 +99,21 @@ test("verify finds an old copy beside the head that was signed last, in the fold
   ]);
 });
 
+test("verify says of a head of another ledger that it says nothing, and finds another ledger put in the place of its own", async () => {
+  const [data, other] = [folder(), folder()];
+  await serve(data);
+  await serve(other);
+  await headcount("service", "credits", "add", "5", "--data", data);
+  const ledger = join(data, "ledger.db");
+  const verify = (...more: string[]) => headcount("service", "verify", "--data", other, ...more);
+  const { code, err } = await verify("--store", ledger);
+  expect([code, err]).toEqual([0, expect.stringContaining("is the head of another ledger")]);
+  for (const suffix of ["-wal", "-shm", "-seal"])
+    rmSync(join(other, `ledger.db${suffix}`), { force: true });
+  copyFileSync(ledger, join(other, "ledger.db"));
+  expect((await verify()).code).toBe(1);
+});
+
 test("verify holds the head against the one that was told last", async () => {
   const data = folder();
   const { head } = headsIn((await serve(data, "--log")).err).at(-1) ?? { head: "" };

@@ -26,7 +26,7 @@ export const breachesOf = ({ against, dataset, ledger }: Findings): readonly str
 
 export interface VerifyOptions {
   readonly dir: string;
-  readonly store: string | undefined;
+  readonly store?: string | undefined;
   readonly backup: string | undefined;
   readonly expectHead?: string | undefined;
   readonly now: () => number;
@@ -57,31 +57,35 @@ export async function verifyFolder({
     },
   );
 
-  const older = breaches === null ? [] : await olderThanSigned(ledgerFile(dir, store), dir);
+  // Where the folder's own ledger lies: another one there is no copy, and was put in its place.
+  const others = [...notes];
+  const onAnother = store === undefined ? undefined : (note: string) => others.push(note);
+  const outside: string[] = [];
+  if (breaches !== null) {
+    await assertNotOlder(ledgerFile(dir, store), join(dir, WITNESS), onAnother).catch(
+      (error: Error) => {
+        if (error.name !== "OlderLedgerError") throw error;
+        outside.push(error.message);
+      },
+    );
+  }
+
   const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, store });
-  const isExpected = expectHead === undefined || expectHead === head;
-  const ends =
-    `the ledger ends with the head ${head}, and not with ${expectHead}: ` +
-    "it is older, newer or another one";
-  const outside = [...older, ...(isExpected ? [] : [ends])];
+  if ((expectHead ?? head) !== head) {
+    outside.push(
+      `the ledger ends with the head ${head}, and not with ${expectHead}: ` +
+        "it is older, newer or another one",
+    );
+  }
 
   return {
-    ledger: outside.length === 0 ? breaches : [...(breaches ?? []), ...outside],
+    ledger: breaches === null && outside.length === 0 ? null : [...(breaches ?? []), ...outside],
     dataset,
     against,
-    notes,
+    notes: others,
     head,
   };
 }
-
-const olderThanSigned = (ledger: string, dir: string): Promise<readonly string[]> =>
-  assertNotOlder(ledger, join(dir, WITNESS)).then(
-    () => [],
-    (error: Error) => {
-      if (error.name !== "OlderLedgerError") throw error;
-      return [error.message];
-    },
-  );
 
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   const [dataset = null, test] = await Promise.all(
@@ -91,11 +95,7 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   return dataset === null && others.length === 0 ? null : [...(dataset ?? []), ...others];
 }
 
-interface AgainstOptions
-  extends Partial<Pick<VerifyOptions, "store">>,
-    Pick<VerifyOptions, "dir" | "now"> {
-  readonly backup: string;
-}
+type AgainstOptions = Omit<VerifyOptions, "backup"> & { readonly backup: string };
 
 /**
  * All that is in the backup must be the beginning of today's ledger.

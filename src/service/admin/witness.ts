@@ -24,8 +24,7 @@ interface SignedHead extends Witnessed {
  * or not at all. Nothing of it is secret but the key.
  */
 async function signHead(file: string, ends: LedgerEnds, now: () => number): Promise<SignedHead> {
-  const { act, entry, head: of } = ends;
-  const head = { at: new Date(now()).toISOString(), head: of, entry, act };
+  const head = { ...ends, at: new Date(now()).toISOString() };
   await makeKey(file);
   const signed = { ...head, signature: signatureOf(head, await keyOf(file)) };
   replaceFile(file, `${JSON.stringify(signed)}\n`);
@@ -104,7 +103,12 @@ export async function keepWitness(store: Store, options: WitnessOptions) {
   };
 }
 
-export async function assertNotOlder(ledger: string, file: string): Promise<void> {
+/** @param onAnother told where the head is of another ledger, and says nothing about this one */
+export async function assertNotOlder(
+  ledger: string,
+  file: string,
+  onAnother?: (note: string) => void,
+): Promise<void> {
   const text = await readFile(file, "utf8").catch(ifMissing(undefined));
   if (text === undefined) return;
 
@@ -115,8 +119,12 @@ export async function assertNotOlder(ledger: string, file: string): Promise<void
   }
 
   const lacks = await readLedger(ledger, async (ask) => {
-    const lacked = await runStatement(lackedOf(head), async (statement) => ask(statement));
-    return lacked === undefined ? undefined : `lacks ${lacked} of`;
+    if (onAnother === undefined || (await runStatement(endsOf(), ask)).ledger === head.ledger) {
+      const lacked = await runStatement(lackedOf(head), ask);
+      return lacked && `lacks ${lacked} of`;
+    }
+    onAnother(`${file} is the head of another ledger: nothing was held against it`);
+    return undefined;
   }).catch((error: Error) => {
     if (error.name === "NoLedgerError") return "holds nothing, and so nothing of";
     throw error;
@@ -129,9 +137,9 @@ export async function assertNotOlder(ledger: string, file: string): Promise<void
   );
 }
 
-const signatureOf = ({ act, at, entry, head }: Witnessed, key: Buffer): string =>
+const signatureOf = ({ act, at, entry, head, ledger }: Witnessed, key: Buffer): string =>
   createHmac("sha256", key)
-    .update(JSON.stringify([at, head, entry, act]))
+    .update(JSON.stringify([at, head, ledger, entry, act]))
     .digest("hex");
 
 async function parsed(file: string, text: string): Promise<SignedHead> {

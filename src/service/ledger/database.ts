@@ -117,10 +117,7 @@ export function runNow<Value>(
   return step.value;
 }
 
-export async function runStatement<Value>(
-  steps: Steps<Value>,
-  execute: (statement: PreparedStatement) => Promise<StatementResult>,
-): Promise<Value> {
+export async function runStatement<Value>(steps: Steps<Value>, execute: AskBackup): Promise<Value> {
   let step = steps.next();
   while (!step.done) step = steps.next(await execute(step.value));
   return step.value;
@@ -150,6 +147,8 @@ export interface ChainEnds {
 
 export interface LedgerEnds extends ChainEnds {
   readonly head: string;
+  /** Which ledger it is: the link of its first act, in all copies of it and in no other one. */
+  readonly ledger: string;
 }
 
 export interface VerifiedFile {

@@ -61,7 +61,9 @@ const CHAIN_ROWS = {
 } as const;
 
 export function* endsOf(): Steps<LedgerEnds> {
-  return { head: yield* headOf(), ...(yield* chainEnds()) };
+  const [first] = yield* statementRows("SELECT digest FROM audit ORDER BY id LIMIT 1");
+  const ledger = String(first?.digest);
+  return { head: yield* headOf(), ledger, ...(yield* chainEnds()) };
 }
 
 export function* chainEnds(): Steps<ChainEnds> {
