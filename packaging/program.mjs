@@ -7,7 +7,7 @@ import { NATIVES } from "../dist/shared/packages.js";
 
 /** Small and needed by everything: commander is one file instead of seven. In a clone all else stays a package. */
 // conf and ora are ES modules alone: `require` of a bundle finds their default export one level too deep.
-const INLINED = ["commander", "fastest-levenshtein", "conf", "ora"];
+const INLINED = ["commander", "fastest-levenshtein", "conf", "lossless-json", "ora"];
 /** The keychain's binary is of the user's machine; nobody needs pg's. */
 const NEVER_INLINED = ["@napi-rs/keyring", "pg-native"];
 

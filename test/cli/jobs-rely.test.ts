@@ -206,7 +206,7 @@ test("jobs check: an output that could not be written, before its job is due", a
     ["other", expect.stringContaining("it writes the same output as one")],
     ["base", "the folder /nowhere does not exist"],
     ["old", expect.stringContaining("the name /lists/people.xls does not tell the format")],
-    ["stdout", expect.stringContaining("the name /- does not tell the format")],
+    ["stdout", expect.stringContaining(": - is no regular file")],
     ["misspelt", expect.stringContaining("unknown field: nmae (did you mean name?)")],
     ["unsaved", expect.stringContaining('there is no segment "nobody-saved-it"')],
   ]);

@@ -22,7 +22,8 @@ async function doctorOf(name: VendorName, line: string, options: Options = {}) {
   const said = (check: string): string =>
     checks
       .filter(({ name: one }) => one === check)
-      .map(({ status, message, fix }) => `${status} ${message}${fix ? `; ${fix}` : ""}`)[0] ?? "";
+      .map(({ status, message, fix }) => `${status} ${message}${fix ? `; ${fix}` : ""}`)
+      .at(-1) ?? "";
   const { settled, uncertain, foreign } = await user.spend();
   expect(settled + uncertain + foreign).toBe(millionthsOf(user.vendor.book.charged()));
   return { ...user, code, stderr, said };
@@ -97,6 +98,13 @@ test.each([
   expect(ran.vendor.book.charged()).toBe(price);
 });
 
+test("each name is asked about once, behind the person", async () => {
+  const { said, vendor } = await doctorOf("pdl", "--buy 5");
+  const names = Number(/^ok (\d+) names/.exec(said("Filters"))?.[1]);
+  expect(names).toBeGreaterThan(5);
+  expect(vendor.book.calls.length).toBeLessThan(names + 5);
+});
+
 test("names are tried for what the person leaves", async () => {
   const { code, said, vendor } = await doctorOf("pdl", "--buy 1", { swallow: ["job_title"] });
   expect(code).toBe(0);
@@ -130,8 +138,9 @@ long(
   async () => {
     const swallowed = await doctorOf("pdl", "--buy 5", { swallow: ["job_title"] });
     expect(swallowed.code).toBe(8);
+    expect(swallowed.said("A person")).toMatch(/^ok 1 person: declared 1, charged 1/);
     expect(swallowed.said("Bought")).toContain("title");
-    expect(swallowed.vendor.book.charged()).toBe("1");
+    expect(swallowed.vendor.book.charged()).toBe("2");
 
     const dear = await doctorOf("pdl", "--buy 5", { chargeFactor: 2 });
     expect(dear.code, dear.stderr).toBe(8);

@@ -37,8 +37,8 @@ interface Tried {
 }
 
 /**
- * What only a paid call shows of the file of a vendor: names of filters, where a count costs
- * credits, then the price and the record of the fewest people that are sold. Each is a run.
+ * What only a paid call shows of the file of a vendor: the price and the record of the fewest
+ * people that are sold, then names of filters, where a count costs credits. Each is a run.
  * @returns what was charged, and what lost replies may have been; undefined where one failed
  */
 export async function tryPaid(
@@ -52,8 +52,8 @@ export async function tryPaid(
 
   const { file } = await ownFile(copy, context);
   let spent = ZERO;
-  const tried = async (filters: Filters, limit: number, kept = ZERO): Promise<Tried> => {
-    const left = credits(most - spent - kept);
+  const tried = async (filters: Filters, limit: number): Promise<Tried> => {
+    const left = credits(most - spent);
     const one = await bought(filters, { limit, most: left }, session, context);
     spent = credits(spent + one.charged);
     return one;
@@ -61,16 +61,13 @@ export async function tryPaid(
 
   try {
     const filters = anybody(file);
-    const { costs, parcel = 1 } = await session.client.account(context.interrupted);
-    // Names are tried for what the person leaves.
-    const person = costs.person_search ?? ZERO;
-    if (counting !== undefined)
-      await tryNames(file, counting, { most: credits(most - person), add }, (by, limit) =>
-        tried(by, limit, person),
-      );
+    const { parcel = 1 } = await session.client.account(context.interrupted);
     const one = await tried(filters, parcel);
     add(priceCheck(one, file, filters));
     if (one.rows.length > 0) add(recordCheck(one, file));
+    // Names are tried for what the person leaves: their calls may take minutes.
+    if (counting !== undefined)
+      await tryNames(file, counting, { most: credits(most - spent), add }, tried);
   } catch (error) {
     add(failedCheck(service, "Bought", error));
     return undefined;
@@ -90,8 +87,8 @@ async function tryNames(
 
   const keys = FILTER_KEYS.filter((key) => file.filters[key] !== undefined);
   const open = keys.filter((key) => isOpen(file, key));
-  // By a name that is passed over nothing is bought: the client tries it first.
-  for (const key of open) await tried(nobodyOf(key), rows);
+  // By all of them at once: the client tries each name first, by itself, and nothing is bought.
+  if (open.length > 0) await tried(Object.assign({}, ...open.map(nobodyOf)), rows);
   const untried = keys.filter((key) => !open.includes(key));
   const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
   const found = "found nobody by a value that nobody has: none is passed over";
