@@ -321,6 +321,26 @@ describe("headcount service suppress", () => {
     expect(await money(service)).toEqual(before);
     await expect.poll(() => count(service, {})).toBe(240);
   });
+
+  test("a backup of before hides whoever was suppressed since, by the list of now", async () => {
+    const dir = await made();
+    const [backup, restored] = [`${dir}-backup`, `${dir}-restored`];
+    await (await history(dir)).close();
+    open.splice(0);
+    expect((await headcount("service", "backup", backup, "--data", dir)).code).toBe(0);
+    const argv = ["service", "suppress", "add", CANARY.network_url, "--data", dir];
+    expect((await headcount(...argv)).code).toBe(0);
+    expect((await headcount("service", "restore", backup, "--data", restored)).code).toBe(0);
+
+    // As docs/operate/backup.md has it.
+    const list = "dataset/suppression";
+    cpSync(join(dir, list), join(restored, list), { recursive: true });
+    const service = await serve(restored);
+    for (const order of ["one", "four"]) {
+      const alone = await search(service, { network_url: CANARY.network_url }, order);
+      expect([order, alone.leftOut, alone.json.result]).toEqual([order, "1", []]);
+    }
+  });
 });
 
 describe.skipIf(isLeftOut(hasPostgres))("with the accounts on PostgreSQL", () => {
