@@ -21,8 +21,8 @@ interface Bound {
  * lines of a file or on comments.
  */
 const BOUNDS: Readonly<Record<string, Bound>> = {
-  "nodes of the syntax tree": { most: 538_214, goal: 400_000, air: 2_000 },
-  "nodes of purchase and runs": { most: 71_150, goal: 45_000, air: 1_000 },
+  "nodes of the syntax tree": { most: 538_199, goal: 400_000, air: 2_000 },
+  "nodes of purchase and runs": { most: 71_023, goal: 45_000, air: 1_000 },
   "longer functions without a paragraph, %": { most: 4, goal: 35, air: 2 },
   "functions with more than 15 locals": { most: 10, goal: 10, air: 2 },
   "functions over 60 lines": { most: 5, goal: 5, air: 2 },
@@ -38,7 +38,7 @@ const BOUNDS: Readonly<Record<string, Bound>> = {
   "functions of six parameters or more": { most: 0, goal: 0, air: 1 },
   "functions of five parameters": { most: 10, goal: 10, air: 3 },
   "names exported by two files or more": { most: 4, goal: 4, air: 2 },
-  "files of money that name no test": { most: 1, goal: 0, air: 2 },
+  "files of money that name no test": { most: 0, goal: 0, air: 2 },
   "loops that sleep between tries": { most: 15, goal: 1, air: 1 },
   "files that replace a file by themselves": { most: 6, goal: 0, air: 1 },
   "files of tests that start a process": { most: 25, goal: 25, air: 2 },

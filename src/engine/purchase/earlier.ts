@@ -57,12 +57,13 @@ const isListed = (target: Target): boolean =>
   target.kind === "enrich" ||
   (target.kind === "search" && (target.list ?? target.owned) !== undefined);
 
+/** @returns in words why what was bought before is paid for again, where it is not taken */
 export async function earlierRun(
   inquiry: Inquiry,
   datasetVersion: string | null,
   quote: Quote,
   sample: Pick<Divided, "draw" | "parts" | "counts"> | undefined,
-): Promise<Reuse | undefined> {
+): Promise<Reuse | string | undefined> {
   const { identity, options, deps } = inquiry;
   const { target } = identity;
   if (options.fresh || isListed(target)) return undefined;
@@ -80,13 +81,11 @@ export async function earlierRun(
   const isDivided = quote.depth !== undefined && run.plan.parts === undefined;
   const isApart = !isWhole && (isDivided || !stocks.every((each) => goesOn(each.run, deps)));
   const why = whyNotTaken(held, datasetVersion, isApart);
-  if (why !== undefined) {
-    deps.onWarning(
+  if (why !== undefined)
+    return (
       `notice: ${boughtText(held)}; ${why}. ` +
-        `headcount runs export ${run.id} writes those of then for nothing`,
+      `headcount runs export ${run.id} writes those of then for nothing`
     );
-    return undefined;
-  }
 
   const division = target.kind === "search" ? (sample ?? divisionIn(run.plan)) : undefined;
   const text = takenText(held, isWhole);

@@ -1,3 +1,4 @@
+// Tested by test/cli/owned-by-default.test.ts and test/unit/quote.test.ts.
 import { formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { checkRoom, savedView } from "../output/sinks/sink.ts";
@@ -104,18 +105,21 @@ async function behindEarlier({ base, offer, share, sample, companies }: Looked) 
   const all = anew.rowsUncapped ?? anew.rows;
   if (all <= held) return { inquiry: base, best: anew };
 
-  const earlier = await earlierRun(base, offer.datasetVersion, { ...anew, share }, sample);
+  const found = await earlierRun(base, offer.datasetVersion, { ...anew, share }, sample);
+  const earlier = typeof found === "string" ? undefined : found;
   const { rows = held, isWhole = false } = earlier ?? {};
   const isCapped = isWhole && rows !== anew.rowsUncapped;
   const best = rows === held ? anew : quoteBehind(rows, isCapped ? ZERO : undefined);
 
   // What is owned whole is written whole, whatever an earlier run holds of it under its cap.
   const isOwned = isCapped && share?.exact === true && newPeopleIn(share) === 0;
-  const most = isWhole && !isOwned ? -1 : all - rows;
   // Under a cap that does not pay for all new people
   // the first rows are bought, as the segment has them.
-  const parted = newPeopleApart(base, share, most);
-  if (parted === undefined) return { inquiry: base, best, earlier, reuse: earlier };
+  const parted = newPeopleApart(base, share, isWhole && !isOwned ? -1 : all - rows);
+  if (parted === undefined) {
+    if (typeof found === "string") base.deps.onWarning(found);
+    return { inquiry: base, best, earlier, reuse: earlier };
+  }
 
   // Whoever that run brought is among those who are owned.
   return { inquiry: parted.inquiry, best: parted.quote, earlier };
