@@ -105,6 +105,18 @@ test("each name is asked about once, behind the person", async () => {
   expect(vendor.book.calls.length).toBeLessThan(names + 5);
 });
 
+test("names that may share a field are asked about apart", async () => {
+  const { dir, run, vendor } = await vendorUser("pdl");
+  onTestFinished(() => vendor.stop());
+  const file = JSON.parse((await run("connections show v")).stdout);
+  for (const key of ["title", "industry"]) file.filters[key].alone = "one_of_them";
+  writeFileSync(join(dir, "mine.json"), JSON.stringify(file));
+  await run(`connections add v --dialect ./mine.json --base-url ${vendor.url}`);
+  const ran = await run("doctor -c v --buy 5");
+  expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/\d+ names found nobody/)]);
+  expect(vendor.book.charged()).toBe("1");
+});
+
 test("names are tried for what the person leaves", async () => {
   const { code, said, vendor } = await doctorOf("pdl", "--buy 1", { swallow: ["job_title"] });
   expect(code).toBe(0);

@@ -16,6 +16,7 @@ import { FILTER_KEYS, type FilterKey, type Filters } from "../../shared/contract
 import { inRow } from "../../shared/dialect/holes.ts";
 import type { DialectFile } from "../../shared/dialect/shape.ts";
 import { usageError } from "../../shared/errors.ts";
+import { groupsBy } from "../../shared/groups.ts";
 import type { JsonValue } from "../../shared/rows/values.ts";
 import { buy } from "../buy/buy.ts";
 import { worldOf } from "../buy/order.ts";
@@ -87,8 +88,10 @@ async function tryNames(
 
   const keys = FILTER_KEYS.filter((key) => file.filters[key] !== undefined);
   const open = keys.filter((key) => isOpen(file, key));
-  // By all of them at once: the client tries each name first, by itself, and nothing is bought.
-  if (open.length > 0) await tried(Object.assign({}, ...open.map(nobodyOf)), rows);
+  // By all of them at once, but for those that may share a field: the client tries each name first,
+  // by itself, and nothing is bought.
+  for (const together of groupsBy(open, (key) => file.filters[key]?.alone && key).values())
+    await tried(Object.assign({}, ...together.map(nobodyOf)), rows);
   const untried = keys.filter((key) => !open.includes(key));
   const rest = untried.length === 0 ? "" : `; not tried: ${untried.join(", ")}`;
   const found = "found nobody by a value that nobody has: none is passed over";
