@@ -1,5 +1,6 @@
 import { failureOf } from "../app/failures.ts";
 import { credits, formatCredits } from "../shared/contract/money.ts";
+import { present, whenGiven } from "../shared/contract/text.ts";
 import { type DoorWords, type Raise, withinBounds } from "../shared/errors.ts";
 import type { HeadcountError as Declared } from "./index.ts";
 
@@ -14,10 +15,10 @@ const IN_PROGRAMS: DoorWords = {
 };
 
 function raiseOf({ limit, maxCredits }: Raise): Declared["raise"] {
-  const raised = {
-    ...(limit === undefined ? {} : { limit }),
-    ...(maxCredits === undefined ? {} : { maxCredits: formatCredits(credits(maxCredits)) }),
-  };
+  const raised = present({
+    limit,
+    maxCredits: whenGiven(maxCredits, (most) => formatCredits(credits(most))),
+  });
   return Object.keys(raised).length === 0 ? null : raised;
 }
 

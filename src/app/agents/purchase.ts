@@ -52,8 +52,9 @@ export async function heldQuoteFor(
 
   return await withService(world, async (session) => {
     const said: string[] = [];
-    const warning = (text: string) => void said.push(text);
-    const quotation = await quote(wanted, worldOf(session, context), { warning });
+    const quotation = await quote(wanted, worldOf(session, context), {
+      warning: (text) => said.push(text),
+    });
     const { account, continues, order, quote: offered } = quotation;
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
     const matches = offered.share?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;

@@ -28,8 +28,7 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample account | cut -f2           piped: one name and value a line
 
 A terminal gets a card, a pipe gets tab-separated lines, --json one document. A service that does \
-not tell a key about \
-itself says "told": false: then scopes, cap and end are not known.`)
+not tell a key about itself says "told": false: then scopes, cap and end are not known.`)
     .does(
       `asks account key
       reads connection

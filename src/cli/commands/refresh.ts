@@ -80,8 +80,7 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample refresh --department Legal --country france --dry-run
 
 A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it \
-legal.added.csv, \
-legal.removed.csv and legal.changed.csv: all of them or none.`)
+legal.added.csv, legal.removed.csv and legal.changed.csv: all of them or none.`)
     .does(
       BUYING,
       atDesk(context, async (desk: Desk<RefreshFlags & FilterOptions>, word: string | undefined) =>

@@ -29,8 +29,8 @@ times_bought, credits.
 purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, \
 dataset_version, output, created_at.
 What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, \
-refresh, at, dataset_version, count, added, \
-removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`)
+refresh, at, dataset_version, count, added, removed, changed, calls, credits, run. \
+list_people: list, id, since and until (refreshes).`)
     .does(
       `reads connection runs library suppression given
       writes library

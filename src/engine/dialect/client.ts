@@ -518,11 +518,10 @@ export class DialectClient implements ServiceClient {
 
   async #send(call: VendorCall, values: Filling, { paid, signal }: How): Promise<Answer> {
     const { apiKey, log, now } = this.#options;
-    const path = String(filled(call.path, encoded(values)));
     const { body, query } = call;
     const request: ServiceCall = {
       method: call.method,
-      path,
+      path: String(filled(call.path, encoded(values))),
       paid,
       signal,
       ...(query === undefined ? {} : { query: queryOf(filled(query, values)) }),

@@ -63,7 +63,10 @@ export class Names {
 
   /** What a reply contradicts is tried again. */
   see(keys: readonly string[], isHeeded: boolean): void {
-    for (const key of keys) this.#heeded[isHeeded ? "add" : "delete"](key);
+    for (const key of keys) {
+      if (isHeeded) this.#heeded.add(key);
+      else this.#heeded.delete(key);
+    }
     if (keys.length > 0) this.#onSeen?.({ keys, isHeeded });
   }
 

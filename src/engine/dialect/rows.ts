@@ -120,9 +120,9 @@ export class Records {
     for (let index = 0; index < this.length; index++) {
       if (index > 0) out.text(",");
       const [start, end] = spans?.[index] ?? [];
-      const item = start === undefined ? this.#item(index) : {};
-      // What is none holds its place as it came: it was paid for, too.
-      if (!isObject(item)) {
+      const item = start === undefined ? this.#item(index) : undefined;
+      // What is no record holds its place as it came: it was paid for, too.
+      if (item !== undefined && !isObject(item)) {
         out.text(stringifyExact(item));
         continue;
       }
@@ -134,7 +134,7 @@ export class Records {
         out.span(COMMA);
       }
       out.text('"vendor":');
-      if (start === undefined) out.text(stringifyExact(item));
+      if (item !== undefined) out.text(stringifyExact(item));
       else out.span(body, start, end);
       out.text("}");
     }

@@ -60,26 +60,26 @@ export async function verifyFolder({
   // Where the folder's own ledger lies: another one there is no copy, and was put in its place.
   const others = [...notes];
   const onAnother = store === undefined ? undefined : (note: string) => others.push(note);
-  const outside: string[] = [];
+  const ledger = [...(breaches ?? [])];
   if (breaches !== null) {
     await assertNotOlder(ledgerFile(dir, store), join(dir, WITNESS), onAnother).catch(
       (error: Error) => {
         if (error.name !== "OlderLedgerError") throw error;
-        outside.push(error.message);
+        ledger.push(error.message);
       },
     );
   }
 
   const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, store });
   if ((expectHead ?? head) !== head) {
-    outside.push(
+    ledger.push(
       `the ledger ends with the head ${head}, and not with ${expectHead}: ` +
         "it is older, newer or another one",
     );
   }
 
   return {
-    ledger: breaches === null && outside.length === 0 ? null : [...(breaches ?? []), ...outside],
+    ledger: breaches === null && ledger.length === 0 ? null : ledger,
     dataset,
     against,
     notes: others,

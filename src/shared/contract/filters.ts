@@ -237,8 +237,9 @@ export const departmentOf = (text: string): Department | undefined =>
 
 function unknownDepartment(text: string): FilterIssue {
   const isSeveral = text.split(/[,;|]/).every((part) => departmentOf(part) !== undefined);
-  const named = departmentOf(usualName("department", text)) ?? nearest(text, DEPARTMENTS);
-  const near = isSeveral ? undefined : named;
+  const near = isSeveral
+    ? undefined
+    : (departmentOf(usualName("department", text)) ?? nearest(text, DEPARTMENTS));
   const said = isSeveral ? " (several in one: give each by itself)" : aside(near, '"');
   const valid = DEPARTMENTS.join(", ");
   return {

@@ -101,7 +101,7 @@ async function nearOf(
 ): Promise<Near | undefined> {
   if (typeof value === "number") return undefined;
 
-  const others = values.filter((each) => each !== value).map((each) => normalForm(String(each)));
+  const others = values.flatMap((each) => (each === value ? [] : normalForm(`${each}`)));
   // It is the name of what stands there already, and no slip of another.
   if (otherNames(key, value).some((name) => others.includes(name))) return undefined;
 

@@ -91,15 +91,16 @@ export class Page {
     const bytes = text.subarray(0, MARK.length).equals(MARK) ? text.subarray(MARK.length) : text;
     const found = findRows(bytes, kind);
     if (!("starts" in found)) return new Page(bytes, NOTHING, undefined, found);
-    // A text, a number or `null` among them was paid for too.
-    const rows = [...found.starts.keys()];
-    const slips = new Set(found.broken);
-    const isRecord = (row: number): boolean =>
-      bytes[found.starts[row] ?? 0] === OPEN_OBJECT && !slips.has(row);
-    if (rows.every(isRecord)) return new Page(bytes, found);
 
-    const broken = rows.filter((row) => !isRecord(row));
-    const sound = rows.filter(isRecord);
+    const { starts } = found;
+    const isRecord = (start = 0): boolean => bytes[start] === OPEN_OBJECT;
+    if (found.broken.length === 0 && starts.every(isRecord)) return new Page(bytes, found);
+
+    // A text, a number or `null` among them was paid for too.
+    const slips = new Set(found.broken);
+    const isSound = (row: number): boolean => isRecord(starts[row]) && !slips.has(row);
+    const broken = [...starts.keys()].filter((row) => !isSound(row));
+    const sound = [...starts.keys()].filter(isSound);
     const problem =
       sound.length === 0 && broken.length > 1
         ? unreadable("none of its rows is a record")

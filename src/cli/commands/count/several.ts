@@ -36,10 +36,9 @@ export async function countFiles(
   }
 
   noticeUnknownCost(account, session);
-  return rows.map(({ segment, filters, count }, index) => ({
-    name: segment,
-    filters,
-    count,
+  return segments.map((segment, index) => ({
+    ...segment,
+    count: counts[index]?.count ?? 0,
     unmatched: counts[index]?.unmatched,
   }));
 }
@@ -56,14 +55,12 @@ export async function countAll(
   { context, printer, session }: CountDesk,
 ): Promise<readonly CountView[]> {
   const { openProgress } = await import("../../terminal/progress.ts");
-  const { noteStyle: style, unicode } = printer;
-  const enabled = !printer.quiet && context.stderr.isTTY === true;
   const progress = openProgress({
     stream: context.stderr,
-    enabled,
+    enabled: !printer.quiet && context.stderr.isTTY === true,
     now: context.now,
-    style,
-    unicode,
+    style: printer.noteStyle,
+    unicode: printer.unicode,
     unit: "count",
   });
   session.pauses.show = progress.wait;

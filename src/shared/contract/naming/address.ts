@@ -29,15 +29,6 @@ const NETWORKS: ReadonlyMap<string, Paths> = new Map([
   ["viadeo.com", { company: words("company"), person: words("profile") }],
 ]);
 
-/** Hosts whose pages are of many companies, and of which none is where a company is known. */
-const SHARED = new Set(
-  words(`
-  about.me angel.co apps.apple.com archive.org calendly.com crunchbase.com facebook.com fb.com
-  forms.gle g.page github.com glassdoor.com google.com indeed.com instagram.com linktr.ee
-  medium.com notion.so pinterest.com t.me tiktok.com twitter.com vimeo.com vk.com wa.me
-  wikipedia.org x.com yelp.com youtube.com
-`),
-);
 /** Hosts whose links lead on to others: short ones, and those that mails are given. */
 const LEADING = new Set(
   words(`
@@ -50,6 +41,16 @@ const LEADING = new Set(
   url.emailprotection.link v.gd wp.me yhoo.it youtu.be
 `),
 );
+/** Hosts whose pages are of many companies, and of which none is where a company is known. */
+const SHARED = new Set([
+  ...LEADING,
+  ...words(`
+  about.me angel.co apps.apple.com archive.org calendly.com crunchbase.com facebook.com fb.com
+  forms.gle g.page github.com glassdoor.com google.com indeed.com instagram.com linktr.ee
+  medium.com notion.so pinterest.com t.me tiktok.com twitter.com vimeo.com vk.com wa.me
+  wikipedia.org x.com yelp.com youtube.com
+`),
+]);
 /** Hosts of mailboxes and nothing else: who has one there works elsewhere. */
 export const MAILBOXES: ReadonlySet<string> = new Set(
   words(`
@@ -64,21 +65,15 @@ const DETOURS = new Set(["mwlite", "comm", "m", "mobile"]);
 /** Hosts that records show to be networks, beside those that are known anyway. */
 export type Networks = ReadonlySet<string>;
 
-/** A host, and what it is a subdomain of. */
-const hostsAbove = (host: string): readonly string[] =>
-  host.split(".").map((_, at, all) => all.slice(at).join("."));
-
-export const leadsOn = (host: string): boolean =>
-  hostsAbove(host).some((name) => LEADING.has(name));
-
-/** The network whose host, or a subdomain of whose host, this is. */
-function networkOf(host: string, learned?: Networks): readonly [string, Paths] | undefined {
-  for (const name of hostsAbove(host)) {
-    const paths = NETWORKS.get(name) ?? (learned?.has(name) ? USUAL : undefined);
-    if (paths !== undefined) return [name, paths];
-  }
+/** The first of a host, and of those that it is a subdomain of, of which that is true. */
+function nearestHost(host: string, isIt: (name: string) => boolean): string | undefined {
+  for (let name = host; name.includes("."); name = name.slice(name.indexOf(".") + 1))
+    if (isIt(name)) return name;
   return undefined;
 }
+
+export const leadsOn = (host: string): boolean =>
+  nearestHost(host, (name) => LEADING.has(name)) !== undefined;
 
 /** An address by its parts, in canonical form. */
 interface Parts {
@@ -233,7 +228,8 @@ function addressOnce(text: string, learned?: Networks): ReadAddress | undefined 
   if (parts === undefined) return undefined;
   const { host, place, path, hasScheme } = parts;
 
-  const [network, paths] = networkOf(host, learned) ?? [undefined, USUAL];
+  const network = nearestHost(host, (name) => NETWORKS.has(name) || learned?.has(name) === true);
+  const paths = NETWORKS.get(network ?? "") ?? USUAL;
   const at = network !== undefined && DETOURS.has(path[0] ?? "") ? path.slice(1) : path;
   const [kind = "", name = ""] = at;
   const isPerson = name !== "" && paths.person.includes(kind);
@@ -250,7 +246,7 @@ function addressOnce(text: string, learned?: Networks): ReadAddress | undefined 
   // At whatever host `/@ada` is the page of one of many who have one there.
   const isShared =
     path[0]?.startsWith("@") ||
-    (path[0] && hostsAbove(host).some((name) => SHARED.has(name) || LEADING.has(name)));
+    (path[0] && nearestHost(host, (name) => SHARED.has(name)) !== undefined);
   const isNetwork = network !== undefined || isShared === true;
   const isWord = path.length === 0 && !hasScheme && !host.includes(".");
   const other = isNetwork || path.length > 0 ? "page" : isWord ? "word" : "host";
