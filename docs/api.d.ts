@@ -101,16 +101,17 @@ interface Quote extends Offer {
 }
 /**
  * What may be spent: a cap, counted from the run's beginning, or who is asked. Of both, both hold.
- * It has no default: nothing is bought without.
+ * It has no default: nothing is bought without. Where the rest of a run was begun for a list that
+ * is refreshed, only a cap agrees to that.
  */
-type Consent = {
+type Consent<Told = Offer> = {
     readonly maxCredits: Credits | number;
-    readonly agree?: Agree;
+    readonly agree?: Agree<Told>;
 } | {
     readonly maxCredits?: Credits | number;
-    readonly agree: Agree;
+    readonly agree: Agree<Told>;
 };
-type Agree = (offer: Offer) => boolean | Promise<boolean>;
+type Agree<Told = Offer> = (offer: Told) => boolean | Promise<boolean>;
 interface Receipt {
     readonly run: string;
     /** Rows that were given out. */
@@ -159,15 +160,6 @@ interface RefreshOffer {
     readonly credits: Credits;
     readonly unitPrice: Credits;
 }
-/** As `Consent`; where the rest of a run was begun for the list, only a cap agrees to that. */
-type RefreshConsent = {
-    readonly maxCredits: Credits | number;
-    readonly agree?: AgreeToRefresh;
-} | {
-    readonly maxCredits?: Credits | number;
-    readonly agree: AgreeToRefresh;
-};
-type AgreeToRefresh = (offer: RefreshOffer) => boolean | Promise<boolean>;
 /** What a refresh brought; files are absolute paths. */
 interface Refreshed {
     readonly list: string;
@@ -269,7 +261,7 @@ interface Headcount {
      * Keeps the file of a list up to date: who is new is bought within what is agreed to.
      * Without filters the file knows its segment from the run that wrote it.
      */
-    refresh(list: string, filters: Filters | undefined, consent: RefreshConsent, call?: Call & Pick<Terms, "wait">): Promise<Refreshed>;
+    refresh(list: string, filters: Filters | undefined, consent: Consent<RefreshOffer>, call?: Call & Pick<Terms, "wait">): Promise<Refreshed>;
     /** Free, and changes nothing. */
     quoteRefresh(list: string, filters?: Filters, call?: Call): Promise<RefreshOffer>;
     /** All of the state folder, the newest first. */
@@ -322,5 +314,5 @@ declare class HeadcountError extends Error {
  * anybody, written to a stream or kept in the process, and no signal is heard but those given.
  */
 declare function connect(options?: ConnectOptions): Promise<Headcount>;
-export type { Account, Agree, AgreeToRefresh, Call, ConnectOptions, Consent, Count, Credits, ErrorCategory, Filters, Headcount, Json, LogLine, Offer, Order, Owned, OwnedSummary, Purchase, Quote, Receipt, RefreshConsent, Refreshed, RefreshOffer, Row, Run, Suppressed, Terms, Time, Traces, };
+export type { Account, Agree, Call, ConnectOptions, Consent, Count, Credits, ErrorCategory, Filters, Headcount, Json, LogLine, Offer, Order, Owned, OwnedSummary, Purchase, Quote, Receipt, Refreshed, RefreshOffer, Row, Run, Suppressed, Terms, Time, Traces, };
 export { connect, HeadcountError };

@@ -115,12 +115,13 @@ interface Quote extends Offer {
 
 /**
  * What may be spent: a cap, counted from the run's beginning, or who is asked. Of both, both hold.
- * It has no default: nothing is bought without.
+ * It has no default: nothing is bought without. Where the rest of a run was begun for a list that
+ * is refreshed, only a cap agrees to that.
  */
-type Consent =
-  | { readonly maxCredits: Credits | number; readonly agree?: Agree }
-  | { readonly maxCredits?: Credits | number; readonly agree: Agree };
-type Agree = (offer: Offer) => boolean | Promise<boolean>;
+type Consent<Told = Offer> =
+  | { readonly maxCredits: Credits | number; readonly agree?: Agree<Told> }
+  | { readonly maxCredits?: Credits | number; readonly agree: Agree<Told> };
+type Agree<Told = Offer> = (offer: Told) => boolean | Promise<boolean>;
 
 interface Receipt {
   readonly run: string;
@@ -172,12 +173,6 @@ interface RefreshOffer {
   readonly credits: Credits;
   readonly unitPrice: Credits;
 }
-
-/** As `Consent`; where the rest of a run was begun for the list, only a cap agrees to that. */
-type RefreshConsent =
-  | { readonly maxCredits: Credits | number; readonly agree?: AgreeToRefresh }
-  | { readonly maxCredits?: Credits | number; readonly agree: AgreeToRefresh };
-type AgreeToRefresh = (offer: RefreshOffer) => boolean | Promise<boolean>;
 
 /** What a refresh brought; files are absolute paths. */
 interface Refreshed {
@@ -283,7 +278,7 @@ interface Headcount {
   refresh(
     list: string,
     filters: Filters | undefined,
-    consent: RefreshConsent,
+    consent: Consent<RefreshOffer>,
     call?: Call & Pick<Terms, "wait">,
   ): Promise<Refreshed>;
   /** Free, and changes nothing. */
@@ -355,7 +350,6 @@ declare function connect(options?: ConnectOptions): Promise<Headcount>;
 export type {
   Account,
   Agree,
-  AgreeToRefresh,
   Call,
   ConnectOptions,
   Consent,
@@ -373,7 +367,6 @@ export type {
   Purchase,
   Quote,
   Receipt,
-  RefreshConsent,
   Refreshed,
   RefreshOffer,
   Row,

@@ -392,7 +392,7 @@ export class PersonMatcher {
    */
   #withoutIn(body: Buffer, service: string): Buffer | undefined {
     const page = Page.read(body, "person");
-    const rows = Array.from({ length: page.length }, (_, index) => page.text(index));
+    const rows = page.indexes.map((index) => page.text(index));
     const broken = page.broken.map(({ bytes }) => bytes.toString("utf8"));
     const isOfOthers = (text: string): boolean => {
       const who = identityIn(readable(Buffer.from(text)).fields as JsonRecord);

@@ -40,6 +40,26 @@ describe("rows", () => {
     expect(service.charged()).toBe(80);
   });
 
+  test("whose ids are their places in a page are people apart by their addresses", async () => {
+    const { service, u } = await scene({
+      shape: (rows) =>
+        rows.map((row, place) => ({
+          ...row,
+          id: place,
+          network_url: `https://network.example/in/p-${(row as { readonly id: number }).id}`,
+        })),
+    });
+    const addresses = service.ids().map((id) => `https://network.example/in/p-${id}`);
+
+    for (const command of [
+      SEARCH,
+      asTyped`employees acme --yes --per-page 10 --limit 40 --overwrite`,
+    ]) {
+      await u.ends(0, [...command, "-o", "o.csv"], "Exported 40 profiles for 40 credits");
+      expect(readCsv(u.read("o.csv")).map((row) => row.network_url)).toEqual(addresses);
+    }
+  });
+
   test("a container without a list is never a person: kept, said, and said again each time", async () => {
     const { service, u } = await scene({ shape: (rows) => ({ a: rows, b: rows }) });
     for (const command of [

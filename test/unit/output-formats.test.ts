@@ -324,25 +324,49 @@ describe("pages", () => {
   });
 });
 
-test("an id is the same one whether its bytes are read or its text", () => {
-  const ids = fc.array(fc.string({ unit: "binary", maxLength: 40 }), { minLength: 1 });
+test("an id beside an address is the same one whether its bytes are read or its text", () => {
+  const text = fc.oneof(fc.string({ unit: "binary", maxLength: 40 }), fc.string());
+  const address = fc.option(fc.oneof(text, fc.constantFrom("a", "ab", "abc", "abcd")));
+  const rowsOfPages = fc.array(fc.array(fc.tuple(text, address), { minLength: 1 }), {
+    minLength: 1,
+  });
+  // Escaped, no byte of an id is that of its text.
+  const escaped = (written: string): string =>
+    `"${written.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+
   fc.assert(
-    fc.property(fc.array(fc.oneof(ids, fc.array(fc.string())), { minLength: 1 }), (pages) => {
+    fc.property(rowsOfPages, (pages) => {
       const distinct = new Distinct("person", 10);
       const known = new Set<string>();
-      for (const [turn, names] of pages.flatMap((each) => [each, each]).entries()) {
-        // Escaped, no byte of an id is that of its text.
-        const written = (text: string): string =>
-          turn % 2 === 0
-            ? JSON.stringify(text)
-            : `"${text.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
-        const own = names.filter((name) => name.isWellFormed() && name !== "");
-        const rows = own.map((name) => `{"x":1,"id":${written(name)}}`);
-        const fresh = own.filter((name) => !known.has(name) && known.add(name));
+      for (const [turn, drawn] of pages.flatMap((each) => [each, each]).entries()) {
+        const write = turn % 2 === 0 ? JSON.stringify : escaped;
+        const own = drawn.filter(
+          ([id, place]) => id !== "" && id.isWellFormed() && (place ?? "").isWellFormed(),
+        );
+        const rows = own.map(
+          ([id, place]) =>
+            `{"x":1,"id":${write(id)},"network_url":${place === null ? "null" : write(place)}}`,
+        );
+        const fresh = own
+          .map(([id, place]) => JSON.stringify([id, place ?? ""]))
+          .filter((name) => !known.has(name) && known.add(name));
         expect(distinct.take(raw(`[${rows}]`)).length).toBe(fresh.length);
       }
     }),
   );
+});
+
+test("one id beside two addresses is two people, and one beside the same address is one", () => {
+  const rows = (from: number): Page =>
+    page(
+      ...Array.from({ length: 10 }, (_, place) => ({
+        id: `${place + 1}`,
+        network_url: `https://network.example/in/p-${from + place}`,
+      })),
+    );
+  const distinct = new Distinct("person", 10);
+  for (let from = 0; from < 1_000; from += 10) expect(distinct.take(rows(from)).length).toBe(10);
+  expect(distinct.take(rows(500)).length).toBe(0);
 });
 
 test("a hundred thousand rows are told apart by id, also when more come than were expected", () => {

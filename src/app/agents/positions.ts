@@ -43,7 +43,7 @@ async function placesOf(
   const places: Position[] = [];
   for await (const { unit, body } of run.pages()) {
     const page = distinct.take(Page.read(body, kind));
-    const rows = Array.from({ length: page.length }, (_, index) => index).filter(
+    const rows = page.indexes.filter(
       (index) => conditions.length === 0 || meets(normalValues(page.row(index)), conditions),
     );
     places.push({ page: unit.intent.n, rows: rows.map((index) => page.position(index)) });

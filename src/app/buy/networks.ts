@@ -31,7 +31,7 @@ async function firstAddresses(store: ReturnType<typeof openRuns>, id: string): P
   for await (const { body } of run.pages()) {
     const page = Page.read(body, kindOf(run));
     const fields = kindOf(run) === "person" ? ["network_url"] : ["company_network_url"];
-    return Array.from({ length: page.length }, (_, row) => page.identity(row, fields) ?? "");
+    return page.indexes.map((row) => page.identity(row, fields) ?? "");
   }
   return [];
 }

@@ -115,7 +115,7 @@ export class OwnedPeople {
     page: Page,
     elsewhere: readonly Elsewhere[] = [],
   ): ReadonlySet<number> {
-    const rows = Array.from({ length: page.length }, (_, row) => ({
+    const rows = page.indexes.map((row) => ({
       row,
       identity: identityOf(page, row, "person"),
     }));

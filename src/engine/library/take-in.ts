@@ -253,7 +253,7 @@ const share = (used: bigint, rows: number, position: number): bigint =>
 
 /** What does not divide is on the first ones, so that the sum is what was charged. */
 function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
-  return Array.from({ length: page.length }, (_, position) => {
+  return page.indexes.map((position) => {
     const record = page.text(position);
     // A row that names nobody is known again where it comes again as it was.
     const identity = identityOf(page, position, "person") ?? `#${hash("sha256", record)}`;

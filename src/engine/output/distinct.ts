@@ -72,6 +72,7 @@ function placeIn(table: Uint16Array, place: number, kept: number, mark: number):
 
 /**
  * Lets no row through twice, nor anybody who is suppressed: every output is made of what comes out.
+ * One id beside another address is another person: some services number the places of a page.
  */
 export class Distinct {
   readonly #hashes: Hashes;
@@ -116,10 +117,15 @@ export class Distinct {
   }
 
   #takeNamed(page: Page, index: number): boolean {
-    const identity = identityOf(page, index, this.#kind);
-    if (identity !== undefined) return this.#hashes.add(...identityHash(identity));
-    this.#unnamed++;
-    return true;
+    const id = page.identity(index, ["id"]);
+    const identity = id ?? identityOf(page, index, this.#kind);
+    if (identity === undefined) {
+      this.#unnamed++;
+      return true;
+    }
+
+    const address = id === undefined ? undefined : page.identity(index, ["network_url"]);
+    return this.#hashes.add(...identityHash(identity, address));
   }
 }
 
@@ -163,15 +169,13 @@ const namedBy = (page: Page, index: number, kind: RecordKind): RecordNames =>
 
 export function suppressedIn(page: Page, kind: RecordKind, suppression: Suppression): number[] {
   if (suppression.isEmpty) return [];
-  return indexesOf(page).filter((index) => suppression.hides(namedBy(page, index, kind)));
+  return page.indexes.filter((index) => suppression.hides(namedBy(page, index, kind)));
 }
 
 export const shown = (page: Page, kind: RecordKind, suppression: Suppression): Page =>
   without(page, new Set(suppressedIn(page, kind, suppression)));
 
-const indexesOf = (page: Page): number[] => [...new Array(page.length).keys()];
-
 function without(page: Page, rows: ReadonlySet<number>): Page {
   if (rows.size === 0) return page;
-  return page.select(indexesOf(page).filter((index) => !rows.has(index)));
+  return page.select(page.indexes.filter((index) => !rows.has(index)));
 }

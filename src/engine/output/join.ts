@@ -184,7 +184,7 @@ export class JoinOutput implements Output {
       );
       const owned = unit.settled.owned === undefined ? "" : "owned already";
 
-      return Array.from({ length: page.length }, (_, n) => ({
+      return page.indexes.map((n) => ({
         match: "found",
         why: owned,
         record: page.row(n),

@@ -268,7 +268,7 @@ async function cut(
 ) {
   const page = Page.read(body, "person");
   const gone = told - page.length;
-  const all = Array.from({ length: page.length }, (_, index) => index);
+  const all = page.indexes;
   let rest = page.select(all.slice(Math.max(0, from - gone), to));
   if (run !== undefined && from > 0 && gone > 0) {
     const people = new Distinct("person", run.state.rows);
@@ -278,10 +278,7 @@ async function cut(
     rest = people.take(rest);
   }
 
-  const texts = Array.from({ length: rest.length }, (_, index) => rest.text(index)).slice(
-    0,
-    to - from,
-  );
+  const texts = rest.indexes.map((index) => rest.text(index)).slice(0, to - from);
   return Buffer.from(`{"result":[${texts.join(",")}]}`);
 }
 

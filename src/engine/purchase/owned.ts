@@ -128,9 +128,7 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
     const { target } = run.plan;
     const isFresh = target.kind === "search" && target.owned === "without";
     if (before.size === 0 || !isFresh) return { page, again: before.size };
-    const fresh = Array.from({ length: page.length }, (_, row) => row).filter(
-      (row) => !before.has(row),
-    );
+    const fresh = page.indexes.filter((row) => !before.has(row));
     return { page: page.select(fresh), again: before.size };
   };
 

@@ -34,14 +34,18 @@ export class Repeats {
     if (see?.(intent.target, page)) this.#cut(intent.target, intent.offset + page.length);
 
     const target = segment?.(intent.target) ?? intent.target;
-    const nameOf = (index: number): string => page.identity(index) ?? page.text(index);
+    const nameOf = (index: number): string => {
+      const name = page.identity(index);
+      if (name === undefined) return page.text(index);
+      return `${name} ${page.identity(index, ["network_url"])}`;
+    };
     const mark = `${page.length} ${crc32(nameOf(0))} ${crc32(nameOf(page.length - 1))}`;
     const pages = this.#pages.get(target) ?? new Set();
     if (pages.has(mark)) this.repeated = true;
     this.#pages.set(target, pages.add(mark));
     if (this.proven) return;
 
-    const rows = [...Array(page.length).keys()];
+    const rows = page.indexes;
     const first = this.#first.get(target);
     if (first === undefined) return void this.#first.set(target, new Set(rows.map(nameOf)));
 

@@ -82,9 +82,7 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
     barriers,
 
     see: (index: number, page: Page): boolean => {
-      const rows = Array.from({ length: page.length }, (_, row) =>
-        page.identity(row, ["company_network_url"]),
-      );
+      const rows = page.indexes.map((row) => page.identity(row, ["company_network_url"]));
       const [address, ...others] = new Set(rows);
       if (address === undefined || others.length > 0) return false;
       own[index] = canonicalAddress(address);

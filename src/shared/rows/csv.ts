@@ -62,7 +62,7 @@ export class CsvView implements View {
         nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index));
       const cells = nested ? page.cells : page.cells?.leaves();
       const sources = cells === undefined ? [] : this.#sources(cells);
-      const positions = Array.from({ length: page.length }, (_, index) => page.position(index));
+      const positions = page.indexes.map((index) => page.position(index));
       const isCopied =
         cells !== undefined &&
         sources.length > 0 &&

@@ -1,20 +1,28 @@
 // Tested by test/unit/output-formats.test.ts.
 // Two texts are taken for one where these agree; the machine (rows.as) makes the same of bytes.
 
-/** Of its code units: where it is looked for, and what is kept of it: 32 and 16 bits, not all 0. */
-export function identityHash(text: string) {
+/**
+ * Of an id and the address beside it: where it is looked for, and what is kept of it: 32 and 16
+ * bits, not all 0.
+ */
+export function identityHash(id: string, address = "") {
   let a = 0x811c9dc5;
   let b = 0x9747b28c;
-  let c = 0x2c1b3c6d;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    a = Math.imul(a ^ code, 0x01000193);
-    b = Math.imul(b ^ code, 0x5bd1e995);
-    b ^= b >>> 15;
-    c = Math.imul(c ^ code, 0x297a2d39);
-    c ^= c >>> 13;
+
+  for (const text of [id, address]) {
+    const length = Buffer.byteLength(text);
+    const bytes = Buffer.alloc(length + 8);
+    bytes.write(text);
+    for (let at = 0; at < length; at += 8) {
+      a = Math.imul(a ^ bytes.readInt32LE(at), 0x5bd1e995);
+      b = Math.imul(b ^ bytes.readInt32LE(at + 4), 0x297a2d39);
+      a ^= b >>> 15;
+      b ^= a >>> 13;
+    }
+    a ^= length;
   }
-  return [mix(a ^ text.length), mix(b + a), mix(c + b) >>> 16 || 1] as const;
+
+  return [mix(b), mix(a ^ (b << 7)), mix(a + b) >>> 16 || 1] as const;
 }
 
 /** The finishing step of MurmurHash3. */

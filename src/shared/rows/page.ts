@@ -136,6 +136,11 @@ export class Page {
     return this.#indexes?.length ?? this.#spans.starts.length;
   }
 
+  /** Of its rows, from 0 on. */
+  get indexes(): number[] {
+    return [...new Array(this.length).keys()];
+  }
+
   select(indexes: readonly number[]): Page {
     const own = this.#indexes;
     const chosen = indexes.map((index) => (own === undefined ? index : (own[index] ?? -1)));
@@ -177,7 +182,7 @@ export class Page {
   }
 
   rows(): readonly JsonRecord[] {
-    this.#rows ??= Array.from({ length: this.length }, (_, index) => this.#parse(index));
+    this.#rows ??= this.indexes.map((index) => this.#parse(index));
     return this.#rows;
   }
 

@@ -241,38 +241,71 @@ function mix(value: u32): u32 {
   return hash ^ (hash >>> 16);
 }
 
+function isInteger(start: i32, end: i32): bool {
+  const digits = byte(start) == 0x2d ? start + 1 : start;
+  if (digits == end || (byte(digits) == 0x30 && end - start > 1)) return false;
+  return digitsEnd(digits) >= end;
+}
+
+// The hash of what a row told so far.
+let a: u32 = 0;
+let b: u32 = 0;
+
+// @ts-ignore: decorator
+@inline
+function wordAt(p: i32, end: i32): u32 {
+  const left = end - p;
+  if (left >= 4) return load<u32>(p);
+  return left <= 0 ? 0 : load<u32>(p) & ((1 << (left << 3)) - 1);
+}
+
+/** Takes a value into the hash. @returns how long it is; -1: it is no plain text and no integer */
+function takeIn(start: i32, packed: i32): i32 {
+  if (start == ORIGIN || load<u32>(start) == 0x6c6c756e) return 0;
+  const isText = byte(start) == 0x22 && (packed & ESCAPED) == 0;
+  const first = isText ? start + 1 : start;
+  const end = isText ? (packed >> 2) - 1 : packed >> 2;
+  if (!isText && !isInteger(start, end)) return -1;
+
+  for (let p = first; p < end; p += 8) {
+    const low = wordAt(p, end);
+    const high = wordAt(p + 4, end);
+    a = (a ^ low) * 0x5bd1e995;
+    b = (b ^ high) * 0x297a2d39;
+    a ^= b >>> 15;
+    b ^= a >>> 13;
+  }
+
+  a ^= end - first;
+  return end - first;
+}
+
 /**
- * Writes what `identityHash` (hashes.ts) makes of a key's value in each row: three numbers, of which the
- * last is 0 where that is no plain text of ASCII. They may take the place of the records.
+ * Writes what `identityHash` (hashes.ts) makes of two columns in each row: three numbers, of which
+ * the last is 0 where those are not plain, or the first is empty. They may take the place of the
+ * records.
+ * @param address the number of its column; below 0: no row has it
  */
-export function hashes(records: i32, width: i32, rows: i32, key: i32, out: i32): void {
+export function hashes(
+  records: i32, width: i32, rows: i32, id: i32, address: i32, out: i32,
+): void {
   const stride = (2 + 2 * width) << 2;
   for (let row = 0; row < rows; row++, records += stride, out += 12) {
-    const start = load<i32>(records + 8 + (key << 3)) + ORIGIN;
-    const packed = load<i32>(records + 8 + (key << 3), 4) + (ORIGIN << 2);
-    const end = (packed >> 2) - 1;
-    const isText = load<i32>(records, 8) != -1 && start > ORIGIN && byte(start) == 0x22;
+    const marks = records + 8;
+    const isKnown = load<i32>(marks) != -1;
+    const idAt = load<i32>(marks + (id << 3)) + ORIGIN;
+    const idMark = load<i32>(marks + (id << 3), 4) + (ORIGIN << 2);
+    const addressAt = address < 0 ? ORIGIN : load<i32>(marks + (address << 3)) + ORIGIN;
+    const addressMark = address < 0 ? 0 : load<i32>(marks + (address << 3), 4) + (ORIGIN << 2);
+
     store<i32>(out, 0, 8);
-    if (!isText || (packed & ESCAPED) != 0 || end <= start + 1) continue;
+    a = 0x811c9dc5;
+    b = 0x9747b28c;
+    if (!isKnown || takeIn(idAt, idMark) <= 0 || takeIn(addressAt, addressMark) < 0) continue;
 
-    let a: u32 = 0x811c9dc5;
-    let b: u32 = 0x9747b28c;
-    let c: u32 = 0x2c1b3c6d;
-    let bits = 0;
-    for (let p = start + 1; p < end; p++) {
-      const code = byte(p);
-      bits |= code;
-      a = (a ^ code) * 0x01000193;
-      b = (b ^ code) * 0x5bd1e995;
-      b ^= b >>> 15;
-      c = (c ^ code) * 0x297a2d39;
-      c ^= c >>> 13;
-    }
-    if (bits > 0x7f) continue;
-
-    const mark = mix(c + b) >>> 16;
-    store<i32>(out, mix(a ^ (end - start - 1)));
-    store<i32>(out, mix(b + a), 4);
+    const mark = mix(a + b) >>> 16;
+    store<i32>(out, mix(b));
+    store<i32>(out, mix(a ^ (b << 7)), 4);
     store<i32>(out, mark == 0 ? 1 : mark, 8);
   }
 }
@@ -294,12 +327,6 @@ export function stoppedColumn(): i32 {
 @inline
 function copy(from: i32, to: i32, length: i32): void {
   for (let done = 0; done < length; done += 16) v128.store(to + done, v128.load(from + done));
-}
-
-function isInteger(start: i32, end: i32): bool {
-  const digits = byte(start) == 0x2d ? start + 1 : start;
-  if (digits == end || (byte(digits) == 0x30 && end - start > 1)) return false;
-  return digitsEnd(digits) >= end;
 }
 
 function has(wanted: i32, start: i32, end: i32): bool {

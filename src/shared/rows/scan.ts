@@ -128,7 +128,7 @@ export class Cells {
   readonly records: Int32Array;
   /** Each row is of its kind, and without a nested record. */
   readonly isFlat: boolean;
-  /** The `identityHash` of each row's id, one after another; 0 last where none was made. */
+  /** The `identityHash` of each row, one after another; 0 last where none was made. */
   ids: Int32Array | undefined;
   readonly #stride: number;
   #leaves: Cells | undefined;
@@ -368,9 +368,10 @@ class RowScanner {
     const cells = new Cells(this.#bytes, this.#keys, words.slice(first, behind), this.#isFlat);
 
     // Over the records, of which there is a copy now: one has at least four numbers, a hash three.
-    const key = this.#keys.indexOf("id");
-    if (key >= 0) {
-      code.hashes(first * 4, this.#keys.length, this.#rows, key, first * 4);
+    const id = this.#keys.indexOf("id");
+    const address = this.#keys.indexOf("network_url");
+    if (id >= 0) {
+      code.hashes(first * 4, this.#keys.length, this.#rows, id, address, first * 4);
       cells.ids = words.slice(first, first + this.#rows * 3);
     }
 
