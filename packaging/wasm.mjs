@@ -10,15 +10,19 @@ for (const [source, kept, ...more] of [
   ["src/dataset/embedded/sweep.as", "src/dataset/embedded/sweep.ts", "--initialMemory", "6"],
 ]) {
   const folder = mkdtempSync(join(tmpdir(), "headcount-wasm-"));
-  const made = join(folder, "made.wasm");
-  // The compiler takes files of TypeScript's name alone.
-  const named = join(folder, "source.ts");
-  copyFileSync(source, named);
-  const compiler = ["--yes", "--package=assemblyscript@0.28.20", "asc"];
-  const options = ["-O3", "--runtime", "stub", "--enable", "simd", "-o", made, ...more];
-  execFileSync("npx", [...compiler, named, ...options], { stdio: "inherit" });
-  const code = readFileSync(made).toString("base64");
-  rmSync(folder, { recursive: true });
+  let code = "";
+  try {
+    const made = join(folder, "made.wasm");
+    // The compiler takes files of TypeScript's name alone.
+    const named = join(folder, "source.ts");
+    copyFileSync(source, named);
+    const compiler = ["--yes", "--package=assemblyscript@0.28.20", "asc"];
+    const options = ["-O3", "--runtime", "stub", "--enable", "simd", "-o", made, ...more];
+    execFileSync("npx", [...compiler, named, ...options], { stdio: "inherit" });
+    code = readFileSync(made).toString("base64");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 
   const sha256 = createHash("sha256").update(readFileSync(source)).digest("hex");
   const lines = (code.match(/.{1,90}/g) ?? []).join("\n");
