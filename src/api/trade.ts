@@ -5,7 +5,7 @@ import { openRuns } from "../app/keep/store.ts";
 import { searchTarget } from "../engine/purchase/joined.ts";
 import { type CheckedFilters, isUnfiltered } from "../shared/contract/filters.ts";
 import { ARGUMENTS } from "../shared/contract/hints.ts";
-import { type Credits, creditsText, parseCredits } from "../shared/contract/money.ts";
+import { type Credits, creditsText, typedCredits } from "../shared/contract/money.ts";
 import { whole } from "../shared/contract/text.ts";
 import { declined, failed, option, type Sentence, say, usageError } from "../shared/errors.ts";
 import { checkedFilters } from "../shared/filters.ts";
@@ -83,8 +83,8 @@ export function allowed<Asked, Shown>(
       "consent_needed",
     );
 
-  const most = maxCredits === undefined ? undefined : parseCredits(String(maxCredits));
-  if (maxCredits !== undefined && (most === undefined || most < 0n))
+  const most = typedCredits(maxCredits);
+  if (maxCredits !== undefined && most === undefined)
     throw usageError(
       say`${option("max_credits")} takes credits with at most six decimals,
         not ${String(maxCredits)}`,

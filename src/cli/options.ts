@@ -1,7 +1,8 @@
 import { Argument, Command as Commander, Option } from "commander";
 import type { Connecting } from "../app/session.ts";
 import type { Context } from "../shared/context.ts";
-import { echo, spanMs, ungrouped, whole } from "../shared/contract/text.ts";
+import { ungrouped } from "../shared/contract/money.ts";
+import { echo, momentMs, spanMs, whole } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 
 export { Argument, Option };
@@ -170,19 +171,22 @@ export const collect = (
   before: readonly string[] | undefined,
 ): readonly string[] => [...(before ?? []), value];
 
-/** @param flag which one is said, in an error */
-export function sinceMs(text: string, now: number, flag = "--since"): number {
-  if (text === "all") return 0;
+/**
+ * What people write for a moment: how far away it is, a day, or an instant of the calendar.
+ * @param away 1: spans go on from now, -1: back
+ */
+export function momentGiven(flag: string, text: string, now: number, away: 1 | -1): number {
   const span = spanMs(text);
-  if (span !== undefined) return now - span;
-
-  const [at = ""] = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
-  const date = Date.parse(at);
-  if (!Number.isNaN(date)) return date;
+  const at = span === undefined ? momentMs(text) : now + away * span;
+  if (!Number.isNaN(at)) return at;
 
   throw usageError(
-    `${flag} takes 2m (minutes), 12h, 30d, 8w, a date such as 2026-01-31 ` +
-      `or 2026-01-31T10:03Z, or all, not "${echo(text)}"`,
+    `${flag} takes 2m (minutes), 12h, 30d, 8w, a day of the calendar such as 2027-01-31, ` +
+      `2027-01-31T10:03Z, or ${away < 0 ? "all" : "never"}, not "${echo(text)}"`,
     `for example ${flag} 7d`,
   );
 }
+
+/** @param flag which one is said, in an error */
+export const sinceMs = (text: string, now: number, flag = "--since"): number =>
+  text === "all" ? 0 : momentGiven(flag, text, now, -1);

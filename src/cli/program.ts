@@ -1,6 +1,6 @@
 import type { Command as Called } from "commander";
 import type { Context } from "../shared/context.ts";
-import { echo } from "../shared/contract/text.ts";
+import { echo, WAIT, waitSeconds } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 import { packageVersion } from "../shared/paths.ts";
 import { layered } from "./help.ts";
@@ -100,14 +100,9 @@ export function commandName(argv: readonly string[]): string | undefined {
 }
 
 function seconds(text: string): number {
-  const value = Number(text);
-  if (!/^\d+(\.\d+)?$/.test(text) || value > 86_400 * 7) {
-    throw usageError(
-      `--max-wait takes seconds between 0 and 604800, not "${echo(text)}"`,
-      "for example --max-wait 600",
-    );
-  }
-  return value;
+  const value = waitSeconds(text);
+  if (value !== undefined) return value;
+  throw usageError(`--max-wait takes ${WAIT}, not "${echo(text)}"`, "for example --max-wait 600");
 }
 
 export async function printHelp(argv: readonly string[], context: Context): Promise<void> {
@@ -165,7 +160,7 @@ function declareProgram(): Command {
       .addOption(
         new Option(
           "--max-wait <seconds>",
-          "longest that one call waits for a rate limit, or an answer",
+          "longest that one call waits for a rate limit, or an answer (2m: minutes)",
         )
           .argParser(seconds)
           .default(300),

@@ -42,6 +42,21 @@ describe("the file", () => {
         `"budget" is credits a month, such as 2000/month, not "${budget}"`,
       ],
     ),
+    [
+      "a budget that may be a thousand times more",
+      '{"budget": "1.500/month",\n "jobs": {}}',
+      '"budget" is credits a month, such as 2000/month, not "1.500/month": write the amount as 1.5 or 1500',
+    ],
+    [
+      "a cap that may be one",
+      '{"jobs": {"a": {"max_credits": "2.000"}}}',
+      'jobs.jsonc:1:32: "max_credits" is an amount of credits with at most six decimals, not "2.000": write the amount as 2 or 2000',
+    ],
+    [
+      "a wait that is none",
+      '{"jobs": {"a": {"max_wait": "soon"}}}',
+      '"max_wait" is seconds from 0 to 604800, or a span such as 2m (minutes) or 1h, not "soon"',
+    ],
     ["a name twice", '{"jobs": {"a": {},\n"a": {}}}', 'jobs.jsonc:2:1: "a" stands twice'],
     ["no jobs", "{}", 'jobs.jsonc:1:1: the file has no "jobs"'],
   ])("%s is refused with line and column", async (_, text, why) => {

@@ -217,7 +217,15 @@ describe("spend", () => {
   });
 
   test("a wrong --since is named with what it takes", async () => {
-    for (const since of ["yesterday", "30", "2026-13-45", "-1d", ""]) {
+    for (const since of [
+      "yesterday",
+      "30",
+      "2026-13-45",
+      "2026-02-29",
+      "2025-02-30T10:00Z",
+      "-1d",
+      "",
+    ]) {
       const { code, stdout, stderr } = await run([`--since=${since}`]);
       expect({ since, code, stdout }).toEqual({ since, code: 2, stdout: "" });
       expect(stderr).toContain(`not "${since}"`);

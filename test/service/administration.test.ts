@@ -220,7 +220,9 @@ describe("options and defaults", () => {
   });
 
   test.each([
-    ["person_serch=1", "did you mean person_search=1?"],
+    ["person_serch=1", "hint: did you mean person_search?\n"],
+    ["person-search=1,5", "hint: did you mean person_search?\n"],
+    ["person_search=2.000", "hint: write it as 2 or 2000\n"],
     ["enrich=2", "NAME is one of"],
     ["small-counts=0", 'not "0"\n'],
     ["small-counts=1,000", "hint: small-counts=1000\n"],

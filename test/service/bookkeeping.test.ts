@@ -107,7 +107,10 @@ describe("keys with bounds", () => {
   test.each([
     [["create", "--max-credits", "many"], "--max-credits takes credits of 0 or more"],
     [["create", "--max-credits=-1"], "--max-credits takes"],
-    [["create", "--expires", "soon"], "--expires takes 12h, 7d"],
+    [["create", "--max-credits", "1.500"], "hint: write it as 1.5 or 1500\n"],
+    [["create", "--expires", "soon"], "--expires takes 2m (minutes), 12h"],
+    [["create", "--expires", "2027-02-30"], 'or never, not "2027-02-30"\n'],
+    [["create", "--expires", "all"], "--expires takes 2m"],
     [["create", "--expires", "2020-01-01"], "lies in the past"],
     [["create", "--scope", "count,serch"], "did you mean search?"],
     [["create", "--scope", ""], "--scope takes account"],

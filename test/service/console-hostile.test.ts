@@ -171,10 +171,12 @@ describe("bad input", () => {
   test.each([
     ["an expiry that is no date", { name: "x", expires_at: 9e15 }],
     ["an expiry without end", { name: "x", expires_at: 1e308 }],
-    ["an expiry in a list", { name: "x", expires_at: [9e15] }],
+    ["an expiry in a list", { name: "x", expires_at: ["2999-01-01"] }],
     ["an expiry that is past", { name: "x", expires_at: "2020-01-01" }],
     ["an expiry that is no time", { name: "x", expires_at: "soon" }],
     ["a cap below zero", { name: "x", max_credits: -1 }],
+    ["a cap that would be rounded", { name: "x", max_credits: 0.1234567 }],
+    ["an end that no calendar has", { name: "x", expires_at: "2999-02-30T00:00:00Z" }],
     ["a cap that is a list", { name: "x", max_credits: [1] }],
     ["a cap beyond what a ledger holds", { name: "x", max_credits: "99999999999999999999" }],
     ["a scope that is none", { name: "x", scopes: ["serch"] }],

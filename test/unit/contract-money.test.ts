@@ -4,6 +4,7 @@ import {
   affordableRows,
   credits,
   creditsLess,
+  creditsMeant,
   creditsText,
   creditsToNumber,
   formatCredits,
@@ -14,6 +15,7 @@ import {
   priceOf,
   priceText,
   sumOfCredits,
+  typedCredits,
   ZERO,
 } from "../../src/shared/contract/money.ts";
 
@@ -41,6 +43,38 @@ test("rows that are paid together cost as many of them as are begun, and a cap p
         );
       },
     ),
+  );
+});
+
+test("what a person wrote: never what may be a thousand times more, and nothing is rounded", () => {
+  const written = ["12", " 0.125 ", "0.500", "1.5", "1.125", "1234.500", 1.5, 1.25, 0.000001, 1e3];
+  expect(written.map((value) => typedCredits(value))).toEqual(
+    [12, 0.125, 0.5, 1.5, 1.125, 1234.5, 1.5, 1.25, 0.000001, 1000].map((value) =>
+      credits(BigInt(Math.round(value * 1_000_000))),
+    ),
+  );
+  for (const value of [
+    "1.500",
+    "12.000",
+    "1,000",
+    "-1",
+    -1,
+    0.1234567,
+    1e-7,
+    null,
+    [1],
+    "",
+    Number.NaN,
+  ])
+    expect([value, typedCredits(value)]).toEqual([value, undefined]);
+
+  const texts = ["1.500", "1,000", "12.345.678", "-1.500", "many", "1.5"];
+  expect(texts.map(creditsMeant)).toEqual(["1.5 or 1500", "1000", "12345678", "", "", ""]);
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), (micros) => {
+      // What it writes itself, it reads.
+      expect(typedCredits(formatCredits(credits(micros)))).toBe(micros);
+    }),
   );
 });
 

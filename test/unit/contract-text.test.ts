@@ -8,7 +8,10 @@ import {
   harmless,
   harmlessJson,
   harmlessLine,
+  isDay,
+  momentMs,
   spanMs,
+  waitSeconds,
   whole,
   withoutPassword,
 } from "../../src/shared/contract/text.ts";
@@ -128,6 +131,49 @@ test("spans of time", () => {
   ]);
   for (const text of ["", "30", "d", "30 d", "30s", "-1d", "1.5h", "123456d"])
     expect(spanMs(text)).toBeUndefined();
+});
+
+test("a wait is seconds or a span, and a week at most", () => {
+  expect(["0", "0.5", "90", "2m", "7d", "604800"].map(waitSeconds)).toEqual([
+    0, 0.5, 90, 120, 604_800, 604_800,
+  ]);
+  for (const text of ["", "-1", "1e3", "604801", "8d", "2s", "soon"])
+    expect(waitSeconds(text)).toBeUndefined();
+});
+
+describe("the calendar", () => {
+  test("has each day once, and none that it only counts on to", () => {
+    fc.assert(
+      fc.property(fc.date({ min: new Date(0), noInvalidDate: true }), (date) => {
+        const day = date.toISOString().slice(0, 10);
+        expect(isDay(day)).toBe(/^\d{4}-/.test(day));
+      }),
+    );
+    for (const day of [
+      "2026-02-29",
+      "2026-04-31",
+      "2026-00-10",
+      "2026-13-01",
+      "+012345-01",
+      "2026-1-1",
+    ])
+      expect([day, isDay(day)]).toEqual([day, false]);
+    expect(isDay("2028-02-29")).toBe(true);
+  });
+
+  test("has a moment where its day is one", () => {
+    expect(
+      ["1970-01-01", "2026-01-31T10:03Z", "2026-01-31T10:03:04.5+01:00"].map(momentMs),
+    ).toEqual([0, 1_769_853_780_000, 1_769_850_184_500]);
+    for (const text of [
+      "",
+      "2026-02-30",
+      "2026-02-30T10:00Z",
+      "2026-01-31T10:03",
+      "2026-01-31T25:00Z",
+    ])
+      expect([text, momentMs(text)]).toEqual([text, Number.NaN]);
+  });
 });
 
 test("what was likely meant", () => {

@@ -661,7 +661,7 @@ describe("parquet", () => {
         '[{"id":"a","connections":5,"big":1,"half":1,"mixed":1,"born":"2000-02-29","list":[{"a":1},"b"],"x":{"y":1.5},"ok":true,"specialties":["a","b"],"Name":1}]',
       ),
       raw(
-        '[{"id":"b","big":9007199254740993,"half":0.5,"mixed":"=x","updated_at":"2026-01-01T00:00:00.123456+01:00","name":"\\ud800"}]',
+        '[{"id":"b","big":9007199254740993,"half":0.5,"mixed":"=x","updated_at":"2026-01-01T00:00:00.123456+01:00","name":"\\ud800","seen":"2026-02-30T10:00:00Z"}]',
       ),
     ];
     const file = join(folder, "people's.parquet");
@@ -678,6 +678,7 @@ describe("parquet", () => {
       "list",
       "mixed",
       "ok",
+      "seen",
       "specialties",
       "x.y",
     ]);
@@ -699,6 +700,8 @@ describe("parquet", () => {
       list: "VARCHAR",
       mixed: "VARCHAR",
       ok: "BOOLEAN",
+      // A day that the calendar has not.
+      seen: "VARCHAR",
       specialties: "VARCHAR[]",
       "x.y": "DOUBLE",
     });

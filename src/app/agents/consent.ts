@@ -11,7 +11,7 @@ import { leastOrMost } from "../../engine/purchase/owned.ts";
 import { costsAtMost, costText, paidAgain, rowsToBuy } from "../../engine/purchase/quote.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import { creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { counted, grouped, harmlessLine } from "../../shared/contract/text.ts";
+import { counted, grouped, harmlessLine, type Members } from "../../shared/contract/text.ts";
 import { type CliError, type CodeOf, declined } from "../../shared/errors.ts";
 import { type AgentWorld, type HeldQuote, leftOf, QUOTE_MS, useOf } from "./world.ts";
 
@@ -40,7 +40,7 @@ export const questionCodec = (sdk: Sdk): QuestionCodec =>
 
 /** What the client says it can with each request, as those of 2026-07-28 do. */
 function saidWith(ctx: ServerContext): ClientCapabilities | undefined {
-  const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
+  const envelope: Members | undefined = ctx.mcpReq.envelope;
   return envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
 }
 
@@ -119,7 +119,7 @@ export async function consentTo(
 
 interface Answered {
   readonly action: string;
-  readonly content?: Readonly<Record<string, unknown>> | undefined;
+  readonly content?: Members | undefined;
 }
 
 function agreed(answer: Answered | undefined, offer: HeldQuote, world: AgentWorld): undefined {

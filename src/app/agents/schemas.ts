@@ -71,7 +71,7 @@ const budget = s.object({
   left: s.number,
   resets_at: s.maybeText,
 });
-const hints = s.optionalProperty(s.list(s.text));
+const hints = s.optionalProperty(s.texts);
 const run = s.object({
   ...s.each(s.text, "run", "kind", "filters", "state", "when"),
   profiles: s.wholeNumberShape,
@@ -140,7 +140,7 @@ const outputs = {
     rows: s.list(open),
     total: s.wholeNumberShape,
     next: s.optionalProperty(s.wholeNumberShape),
-    cut: s.optionalProperty(s.list(s.text)),
+    cut: s.optionalProperty(s.texts),
   }),
   runs: s.object({ runs: s.list(run), next: s.optionalProperty(s.text) }),
 } as const;

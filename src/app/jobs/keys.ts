@@ -1,7 +1,14 @@
 import { PAGINGS } from "../../engine/client/dialect.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
-import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { echo, whole } from "../../shared/contract/text.ts";
+import { type Credits, creditsMeant, typedCredits } from "../../shared/contract/money.ts";
+import {
+  echo,
+  isObject,
+  type Members,
+  WAIT,
+  waitSeconds,
+  whole,
+} from "../../shared/contract/text.ts";
 import * as s from "../../shared/schema/build.ts";
 import { filtersSchema } from "../../shared/schema/filters.ts";
 import { PING_FORMS, type Ping } from "./ping.ts";
@@ -42,13 +49,15 @@ const number = (least: number, most: number): Kind<number> => ({
   schema: SCALAR,
   read: (value) => whole(asText(value), least, most),
 });
+const wait: Kind<number> = {
+  is: WAIT,
+  schema: SCALAR,
+  read: (value) => waitSeconds(asText(value) ?? ""),
+};
 const credits: Kind<Credits> = {
   is: "an amount of credits with at most six decimals",
   schema: SCALAR,
-  read: (value) => {
-    const amount = parseCredits(asText(value));
-    return amount !== undefined && amount >= 0n ? amount : undefined;
-  },
+  read: typedCredits,
 };
 const monthly: Kind<Credits> = {
   is: "credits a month, such as 2000/month",
@@ -72,13 +81,10 @@ const choice = <T extends string>(values: readonly T[]): Kind<T> => ({
   read: (value) => values.find((one) => one === value),
 });
 /** An object, or names of files: checked where the file is read, with the place of each. */
-const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
+const filters: Kind<Members | readonly string[]> = {
   is: "an object of filters, or the name of a file of them",
   schema: s.some(s.raw(filtersSchema()), TEXT, s.list(TEXT)),
-  read: (value) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : asTexts(value),
+  read: (value) => (isObject(value) ? value : asTexts(value)),
 };
 /** The form is declared, never guessed from an address. */
 const ping: Kind<Ping> = {
@@ -88,7 +94,7 @@ const ping: Kind<Ping> = {
     url: s.more(TEXT, { pattern: "^https?://" }),
   }),
   read: (value) => {
-    const { form, url, ...others } = Object(value) as Readonly<Record<string, unknown>>;
+    const { form, url, ...others } = Object(value) as Members;
     const named = PING_FORMS.find((one) => one === form);
     if (named === undefined || typeof url !== "string" || Object.keys(others).length > 0)
       return undefined;
@@ -188,7 +194,7 @@ export const KEYS = {
   connection: key(word, 'which connection to use; "sample" is built in'),
   base_url: key(word, "overrides the connection's address"),
   paging: key(choice(PAGINGS), "how the service pages, where it is not known"),
-  max_wait: key(number(0, 604_800), "seconds that one call may wait for a rate limit"),
+  max_wait: key(wait, "seconds that one call may wait for a rate limit, or an answer"),
 } as const;
 
 export type KeyName = keyof typeof KEYS;
@@ -221,7 +227,9 @@ export function readValue(
   if (got !== undefined) return { value: got };
   // An address may hold a secret, and errors go to logs.
   const isShown = typeof value !== "object" && !String(value).includes("//");
-  return `"${name}" is ${is}${isShown ? `, not "${echo(value)}"` : ""}`;
+  const amount = creditsMeant(String(value).replace(/\/.*/s, ""));
+  const advice = amount === "" ? "" : `: write the amount as ${amount}`;
+  return `"${name}" is ${is}${isShown ? `, not "${echo(value)}"${advice}` : ""}`;
 }
 
 /** A job's name is a folder and a word of a command line. */

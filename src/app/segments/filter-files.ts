@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../shared/context.ts";
 import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
-import { echo, isObject, jsonIn } from "../../shared/contract/text.ts";
+import { echo, isObject, jsonIn, type Members } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readBytes, readInput } from "../../shared/input.ts";
 import { readWrittenJson } from "../../shared/written-json.ts";
@@ -78,10 +78,7 @@ async function listIn(context: Context, file: string): Promise<readonly string[]
 }
 
 /** Keys and values that nobody has checked. @param file `-` for stdin @throws CliError exit 2 */
-export async function readFilterFile(
-  context: Context,
-  file: string,
-): Promise<Readonly<Record<string, unknown>>> {
+export async function readFilterFile(context: Context, file: string): Promise<Members> {
   const name = inputName(file);
   const refuse = (message: string, hint?: string): CliError =>
     usageError(message, hint, "invalid_filters_file");

@@ -1,6 +1,6 @@
-import { type Credits, parseCredits } from "../../shared/contract/money.ts";
+import { type Credits, creditsMeant, typedCredits } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
-import { echo, ungrouped } from "../../shared/contract/text.ts";
+import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
 /**
@@ -21,11 +21,7 @@ export function settingsOf<Name extends string>(
       continue;
     }
 
-    const near =
-      name === undefined
-        ? didYouMean(label, names, (each) => `${each}=${echo(value) || "VALUE"}`)
-        : undefined;
-
+    const near = name === undefined ? didYouMean(label, names) : undefined;
     throw usageError(
       `${what} takes NAME=VALUE, not "${echo(word)}"`,
       near ?? `NAME is one of ${names.join(", ")}`,
@@ -37,13 +33,13 @@ export function settingsOf<Name extends string>(
 
 /** @throws CliError exit 2 for what is no amount of credits, or below 0 */
 export function creditsGiven(what: string, text: string): Credits {
-  const amount = parseCredits(text);
-  if (amount !== undefined && amount >= 0n) return amount;
+  const amount = typedCredits(text);
+  if (amount !== undefined) return amount;
 
-  const meant = parseCredits(ungrouped(text)) ?? -1n;
+  const meant = creditsMeant(text);
   throw usageError(
     `${what} takes credits of 0 or more with at most six decimals, not "${echo(text)}"`,
-    meant < 0n ? undefined : `write it as ${ungrouped(text)}`,
+    meant === "" ? undefined : `write it as ${meant}`,
   );
 }
 

@@ -40,7 +40,7 @@ export function register(program: Command, context: Context): void {
     )
     .option(
       "--since <when>",
-      "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all",
+      "how far back: 2m (minutes), 12h, 30d, 8w, a date such as 2026-01-31, or all",
       "30d",
     )
     .oneOf("--by <what>", "one line for each", GROUPINGS, "day")

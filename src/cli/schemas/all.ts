@@ -12,7 +12,7 @@ import { KEEPING } from "./keeping.ts";
 import { SERVING } from "./serving.ts";
 
 const part = s.object({ value: s.text, count: s.wholeNumberShape });
-const priced = { unit_cost: s.maybe(s.creditsShape), max_cost: s.maybe(s.creditsShape) };
+const priced = { unit_cost: s.maybeCredits, max_cost: s.maybeCredits };
 const origin = s.one("live", "test");
 
 const count = s.some(
@@ -24,7 +24,7 @@ const count = s.some(
       as_of: s.said(s.maybeText, "when it was counted, as the service says it"),
       filters: segments,
       ...priced,
-      balance: s.maybe(s.creditsShape),
+      balance: s.maybeCredits,
     }),
   ),
   s.titled(
@@ -65,23 +65,21 @@ const account = s.object({
     ...s.each(s.maybeText, "id", "name", "prefix"),
     mode: s.maybe(origin),
     source: s.text,
-    scopes: s.said(s.maybe(s.list(s.text)), "calls that it may make; null: all"),
+    scopes: s.said(s.maybe(s.texts), "calls that it may make; null: all"),
     ...s.each(s.maybeText, "created_at", "expires_at", "last_used_at"),
   }),
-  cap: s.object(s.each(s.maybe(s.creditsShape), "max_credits", "spent", "held", "left")),
+  cap: s.object(s.each(s.maybeCredits, "max_credits", "spent", "held", "left")),
   plan: s.maybeText,
   credits: s.object({
-    balance: s.maybe(s.creditsShape),
-    held: s.maybe(s.creditsShape),
-    used_today: s.maybe(s.creditsShape),
+    balance: s.maybeCredits,
+    held: s.maybeCredits,
+    used_today: s.maybeCredits,
   }),
   rate_limits: s.object({
     per_minute: s.maybeWhole,
     per_day: s.maybeWhole,
   }),
-  costs: s.object(
-    s.each(s.maybe(s.creditsShape), "person_search", "company_enrich", "company_employees"),
-  ),
+  costs: s.object(s.each(s.maybeCredits, "person_search", "company_enrich", "company_employees")),
   limits: s.object({
     per_page_max: s.maybeWhole,
     max_depth: s.maybeWhole,
@@ -97,7 +95,7 @@ const key = s.object({
   ...s.each(s.text, "key", "flag", "match", "value", "field", "description"),
   example: s.some(s.text, s.integer),
   values: s.said(
-    s.list(s.text),
+    s.texts,
     "the only departments there are, or the usual seniority levels; else empty",
   ),
 });
@@ -141,7 +139,7 @@ const dialect = s.object({
   ...s.each(s.maybeText, "vendor", "per", "person", "count"),
   stages: s.integer,
   told: s.maybeText,
-  filters: s.list(s.text),
+  filters: s.texts,
   read: s.maybeText,
   called: s.maybeText,
   buys: s.flag,
@@ -179,7 +177,7 @@ const LOOKING = {
   }),
   logout: s.object({ connection: s.text, removed: s.flag }),
   schema: s.some(
-    s.titled("without a command", s.list(s.text)),
+    s.titled("without a command", s.texts),
     s.titled("a JSON Schema (2020-12)", s.aSchema),
   ),
   "segment list": s.object({
@@ -193,7 +191,7 @@ const LOOKING = {
       }),
     ),
   }),
-  "segment remove": s.object({ removed: s.list(s.text) }),
+  "segment remove": s.object({ removed: s.texts }),
   "segment save": s.object({ name: s.text, file: s.text, filters }),
   "segment show": filters,
 };
@@ -223,7 +221,7 @@ const refresh = s.some(
         s.wholeNumberShape,
         "whom you forgot: not bought where they are all who would be new, else perhaps among new",
       ),
-      unit_cost: s.said(s.maybe(s.creditsShape), "null: nobody told it, and credits count 1 a row"),
+      unit_cost: s.said(s.maybeCredits, "null: nobody told it, and credits count 1 a row"),
       credits_at_most: s.creditsShape,
       rebuy_credits: s.creditsShape,
       free_calls: s.wholeNumberShape,

@@ -45,12 +45,12 @@ const spend = s.object({
   ),
   total: s.object(sums),
   sample: s.said(s.creditsShape, "credits of the built-in sample, which are in no sum"),
-  damaged: s.said(s.list(s.text), "runs that count only as far as they can be read"),
+  damaged: s.said(s.texts, "runs that count only as far as they can be read"),
 });
 
 const owned = s.object({
   record: person,
-  states: s.list(s.object({ valid_from: s.time, last_confirmed: s.time, changed: s.list(s.text) })),
+  states: s.list(s.object({ valid_from: s.time, last_confirmed: s.time, changed: s.texts })),
   purchases: s.list(s.object({ at: s.time, run: s.text, credits: s.creditsShape })),
 });
 
@@ -73,7 +73,7 @@ const jobs = {
             s.maybe(s.anything),
             "as `headcount schema search` or `refresh` describes it",
           ),
-          budget_left: s.maybe(s.creditsShape),
+          budget_left: s.maybeCredits,
           error: s.maybe(s.object({ code: s.text, message: s.text, hint: s.maybeText })),
         }),
       ),
@@ -82,7 +82,7 @@ const jobs = {
   "jobs status": s.object({
     file: s.text,
     month: s.text,
-    budget: s.maybe(s.creditsShape),
+    budget: s.maybeCredits,
     services: s.list(
       s.object({ service: s.text, key_mode: s.one("live", "test"), spent: s.creditsShape }),
     ),
@@ -93,7 +93,7 @@ const jobs = {
         status: s.one("never", "done", "failed", "running", "killed", "invalid"),
         ...s.each(s.maybeWhole, "exit_code", "rows", "rows_before"),
         ...s.each(s.maybe(s.time), "last", "next"),
-        credits: s.maybe(s.creditsShape),
+        credits: s.maybeCredits,
         due: s.flag,
         ...s.each(s.maybeText, "output", "ping", "message"),
       }),
@@ -130,16 +130,16 @@ const traces = s.object({
   outputs: s.list(s.object({ path: s.text, how: s.text })),
   histories: s.list(s.object({ job: s.text, lines: s.wholeNumberShape })),
   mentions: s.list(s.object({ path: s.text, lines: s.list(s.wholeNumberShape) })),
-  gone: s.list(s.text),
+  gone: s.texts,
 });
 const takenIn = s.object({
   ...s.each(s.wholeNumberShape, "files", "rows", "new"),
-  by: s.list(s.text),
+  by: s.texts,
 });
 
 const pruned = s.some(
-  s.object({ removed: s.list(s.text) }),
-  s.titled("--dry-run", s.object({ would_remove: s.list(s.text) })),
+  s.object({ removed: s.texts }),
+  s.titled("--dry-run", s.object({ would_remove: s.texts })),
 );
 
 const kept = s.list(
@@ -178,11 +178,11 @@ export const KEEPING = {
         s.object({ took_in: s.wholeNumberShape, gave: s.wholeNumberShape }),
         "of lists that are refreshed",
       ),
-      forgotten_from: s.said(s.list(s.text), "runs that forgotten people were deleted from"),
+      forgotten_from: s.said(s.texts, "runs that forgotten people were deleted from"),
       unread: s.said(s.list(s.object({ file: s.text, why: s.text })), "files of the folder"),
-      left: s.said(s.list(s.text), "places here that may still have somebody who was forgotten"),
+      left: s.said(s.texts, "places here that may still have somebody who was forgotten"),
       segments_kept_twice: s.said(
-        s.list(s.text),
+        s.texts,
         "of segments that two saved otherwise: the names of the others",
       ),
     }),
@@ -224,9 +224,9 @@ export const KEEPING = {
   "runs remove": pruned,
   "runs show": s.object({
     ...run,
-    unit_price: s.maybe(s.creditsShape),
+    unit_price: s.maybeCredits,
     dataset_version: s.maybeText,
-    fields: s.maybe(s.list(s.text)),
+    fields: s.maybe(s.texts),
     bytes: s.wholeNumberShape,
     receipt: s.maybe(receipt),
   }),

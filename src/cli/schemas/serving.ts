@@ -22,9 +22,9 @@ const key = s.object({
   ...s.each(s.text, "id", "name", "prefix"),
   mode,
   state: s.one("active", "expired", "revoked"),
-  scopes: s.list(s.text),
+  scopes: s.texts,
   spent: s.creditsShape,
-  max_credits: s.maybe(s.creditsShape),
+  max_credits: s.maybeCredits,
   left: s.said(s.maybe(s.number), "of the cap"),
   ...s.each(s.maybe(s.time), "last_used_at", "expires_at", "revoked_at"),
   created_at: s.time,
@@ -67,7 +67,7 @@ const entry = s.object({
   balance_after: s.creditsShape,
   actor: s.text,
   call: s.maybe(priced),
-  price: s.maybe(s.creditsShape),
+  price: s.maybeCredits,
   ...s.each(s.maybeWhole, "rows", "refund_of"),
   ...s.each(s.maybeText, "key", "request_id", "reference", "note"),
 });
@@ -160,7 +160,7 @@ const account = s.object({
 });
 const state = s.object({ id: s.text, state: s.one("active", "suspended") });
 const breaches = s.said(
-  s.maybe(s.list(s.text)),
+  s.maybe(s.texts),
   "what was found wrong; null where there is none to look at",
 );
 
@@ -247,10 +247,10 @@ export const SERVING = {
     ledger: breaches,
     dataset: breaches,
     against: s.said(
-      s.maybe(s.list(s.text)),
+      s.maybe(s.texts),
       "what the ledger has no more as the backup has it; null where none was named",
     ),
-    notes: s.list(s.text),
+    notes: s.texts,
     head: s.said(s.maybeText, "the end of the ledger's chain"),
   }),
 };

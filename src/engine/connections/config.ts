@@ -1,7 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
-import { echo, isObject, present, spanMs, withoutSecrets } from "../../shared/contract/text.ts";
+import {
+  echo,
+  isObject,
+  type Members,
+  present,
+  spanMs,
+  withoutSecrets,
+} from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { Dialect } from "../client/dialect.ts";
@@ -104,7 +111,7 @@ export function readConfig(dir: string | undefined): Config {
 }
 
 /** Editors put a byte-order mark before it. */
-function objectIn(file: string): Readonly<Record<string, unknown>> {
+function objectIn(file: string): Members {
   let text: string;
   try {
     text = readFileSync(file, "utf8").replace(/^\ufeff/, "");
@@ -154,7 +161,7 @@ export async function updateConfig(
     const written = locked(`${configFile(dir)}.lock`, LOCK_MS, () => {
       const next = change(readConfig(dir));
       const { default: _, retention: __, ...others } = objectIn(configFile(dir));
-      const store = new Conf<Readonly<Record<string, unknown>>>({
+      const store = new Conf<Members>({
         cwd: dir,
         configName: "config",
         projectName: "headcount",
@@ -201,7 +208,7 @@ export const updateConnection = (
     withConnection(config, name, change(existingConnection(config, name))),
   );
 
-function connection(value: Readonly<Record<string, unknown>>): Connection {
+function connection(value: Members): Connection {
   const { keyStore, accountId, vendor } = value;
   const dialect = dialectOf(value.dialect);
   const heeded = heededOf(value.heeded);

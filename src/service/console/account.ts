@@ -1,6 +1,6 @@
 import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
-import { harmless, present } from "../../shared/contract/text.ts";
+import { harmless, momentMs, present } from "../../shared/contract/text.ts";
 import { createKey } from "../admin/keys.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
@@ -237,7 +237,7 @@ async function administered<Value>(act: Promise<Value>): Promise<Value> {
 }
 
 function momentOf(value: unknown, now: number): number {
-  const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  const at = typeof value === "string" ? momentMs(value) : Number.NaN;
   if (at > now) return at;
   throw bad("expires_at is a time to come, such as 2027-01-31T00:00:00Z");
 }

@@ -1,6 +1,6 @@
 import type { Engine } from "../../dataset/engine.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
-import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, typedCredits, ZERO } from "../../shared/contract/money.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { RateLimiter } from "../http/limits.ts";
 import type { WholeFile } from "../http/options.ts";
@@ -137,9 +137,8 @@ export function bodyText(value: unknown, name: string, max = 200): string {
 const MOST_CREDITS = 1_000_000_000_000;
 
 export function amountOf(value: unknown, name: string): Credits {
-  const amount = parseCredits(value);
-  if (amount !== undefined && amount >= 0n && amount <= BigInt(MOST_CREDITS) * 1_000_000n)
-    return amount;
+  const amount = typedCredits(value);
+  if (amount !== undefined && amount <= BigInt(MOST_CREDITS) * 1_000_000n) return amount;
   throw bad(`${name} is a number of credits, 0 to ${MOST_CREDITS}`);
 }
 

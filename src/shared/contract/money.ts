@@ -71,6 +71,30 @@ export function parseCredits(value: unknown): Credits | undefined {
   return credits(sign === "-" ? -micros : micros);
 }
 
+/** A number without what parts its thousands; whatever else it is stays. */
+export const ungrouped = (text: string): string =>
+  text.trim().replace(/(?<=\d)[\s,._'’](?=\d{3}(?!\d))/g, "");
+
+/**
+ * What a person wrote, in a text or as a number of JSON: 0 or more. Undefined also where a point
+ * may part thousands, as in `1.500`: a fraction that is written out like this has a shorter form.
+ */
+export function typedCredits(value: unknown): Credits | undefined {
+  const text = typeof value === "number" ? String(value) : value;
+  const isUnsure = typeof text === "string" && /^\s*[1-9]\d{0,2}\.\d\d0\s*$/.test(text);
+  const amount = isUnsure ? undefined : parseCredits(text);
+  return amount !== undefined && amount >= 0n ? amount : undefined;
+}
+
+/** How to write what may be grouped: `1.5 or 1500`; empty where nothing is to be said of it. */
+export function creditsMeant(text: string): string {
+  const [asIs, whole] = [parseCredits(text), typedCredits(ungrouped(text))];
+  if (whole === undefined || whole === asIs) return "";
+  return asIs === undefined
+    ? formatCredits(whole)
+    : `${formatCredits(asIs)} or ${formatCredits(whole)}`;
+}
+
 /** The shortest decimal, without grouping: `3766`, `0.25`. Also valid as a JSON number. */
 export function formatCredits(amount: Credits): string {
   // Whole credits that a double holds exactly, as most amounts are: without arithmetic on bigints.

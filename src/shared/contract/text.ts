@@ -117,10 +117,6 @@ export function whole(
     : undefined;
 }
 
-/** A number without what parts its thousands; whatever else it is stays. */
-export const ungrouped = (text: string): string =>
-  text.trim().replace(/(?<=\d)[\s,._'’](?=\d{3}(?!\d))/g, "");
-
 const HOURS: Readonly<Record<string, number>> = { m: 1 / 60, h: 1, d: 24, w: 24 * 7 };
 
 /** A span of time such as `12h`, `30d` or `8w` in milliseconds, or undefined. */
@@ -131,7 +127,28 @@ export function spanMs(text: string): number | undefined {
     : Math.round(Number(count) * (HOURS[unit] ?? 0) * 3_600_000);
 }
 
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const WAIT = "seconds from 0 to 604800, or a span such as 2m (minutes) or 1h";
+
+/** Undefined where it is no {@link WAIT}. */
+export function waitSeconds(text: string): number | undefined {
+  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : (spanMs(text) ?? Number.NaN) / 1000;
+  return seconds <= 604_800 ? seconds : undefined;
+}
+
+/** Whether it is a day of the calendar: `Date` takes the 30th of February for one in March. */
+export const isDay = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
+
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
+
+/** When a day begins in UTC, or an instant is, in milliseconds; NaN where the calendar has none. */
+export const momentMs = (text: string): number =>
+  isDay(MOMENT.exec(text)?.[1] ?? "") ? Date.parse(text) : Number.NaN;
+
+/** What an object has, by name. */
+export type Members = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** An object without those of its members that are undefined. */

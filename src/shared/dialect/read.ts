@@ -2,7 +2,7 @@
 import type { AnyNode } from "@humanwhocodes/momoa";
 import { NUMBER_FIELDS } from "../contract/records.ts";
 import { aside, nearest } from "../contract/suggest.ts";
-import { counted, echo } from "../contract/text.ts";
+import { counted, echo, isDay } from "../contract/text.ts";
 import { RANGE_KEYS } from "../contract/vocabulary.ts";
 import {
   type DocumentProblem,
@@ -178,9 +178,6 @@ function valueProblem(schema: Schema, node: AnyNode): string | undefined {
     ? `has ${counted(length, "item")}, and takes ${minItems} to ${maxItems}`
     : undefined;
 }
-
-const isDay = (text: string): boolean =>
-  new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
 
 /** What is wrong if it is so, and where. */
 type Rule = readonly [isBroken: boolean, path: Path, message: string];

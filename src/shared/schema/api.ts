@@ -36,7 +36,7 @@ type Fields = typeof PERSON | typeof COMPANY;
 function fieldSchema(name: string, [example, description]: Fields[keyof Fields]): s.Schema {
   if (name === "id") return s.said(s.more(s.text, { minLength: 1 }), description, example);
   if (name === "department") return ref("Department");
-  if (typeof example === "object") return s.said(s.list(s.text), description, example);
+  if (typeof example === "object") return s.said(s.texts, description, example);
   return s.said(
     s.maybe(typeof example === "number" ? s.wholeNumberShape : s.text),
     description,
@@ -167,10 +167,7 @@ const key = described(
     key: s.said(
       s.object({
         ...ofKey,
-        scopes: s.said(s.maybe(s.list(s.text)), "Calls that it may make; null: all.", [
-          "count",
-          "search",
-        ]),
+        scopes: s.said(s.maybe(s.texts), "Calls that it may make; null: all.", ["count", "search"]),
         created_at: time("When it was made."),
         expires_at: s.said(s.maybe(stamp), "When it ends; null: never.", null),
         last_used_at: s.said(s.maybe(stamp), "When it was last used.", "2026-10-01T09:29:00.000Z"),

@@ -62,6 +62,8 @@ export const maybe = <Schema extends Type.TSchema>(schema: Schema) => {
 };
 
 export const maybeText = maybe(text);
+export const maybeCredits = maybe(creditsShape);
+export const texts = list(text);
 export const maybeWhole = maybe(wholeNumberShape);
 
 export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) =>

@@ -52,7 +52,7 @@ export function registerList(runs: Command, context: Context): void {
     .number("--limit <n>", "so many at most", [1, 1e9])
     .option(
       "--since <when>",
-      "those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all",
+      "those at work since then: 2m (minutes), 12h, 30d ago, a date as 2026-01-31, or all",
       "all",
     )
     .examples(`

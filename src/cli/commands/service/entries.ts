@@ -80,7 +80,7 @@ const addTimes = (command: Command): Command =>
   command
     .option(
       "--since <when>",
-      "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all",
+      "from when on: 2m (minutes), 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all",
       "all",
     )
     .option("--until <when>", "and before when, said as --since")

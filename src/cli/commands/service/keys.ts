@@ -6,7 +6,7 @@ import { echo, present, spanMs, whenGiven } from "../../../shared/contract/text.
 import { failed, shellWord, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import { creditAmount, wordsGiven } from "../../arguments/settings.ts";
-import type { Command } from "../../options.ts";
+import { type Command, momentGiven } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { type ColumnOf, creditsColumn, iso, printList, timeColumn } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
@@ -276,7 +276,7 @@ const addBoundOptions = (command: Command): Command =>
     )
     .option(
       "--expires <when>",
-      "until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never",
+      "until when it works: 2m (minutes), 12h, 7d from now, a UTC date as 2027-01-31, or never",
     )
     .offers("--scope <calls>", `what it may call: ${SCOPES.join(", ")} (commas between); or all`, {
       kind: "commas",
@@ -286,27 +286,18 @@ const addBoundOptions = (command: Command): Command =>
 function keyBoundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
   return present({
     maxCredits: maxCredits === "none" ? null : whenGiven(maxCredits, creditAmount),
-    expiresAt:
-      expires === "never" ? null : whenGiven(expires, (when) => momentOf("--expires", when, now)),
+    expiresAt: whenGiven(expires, (text) => endGiven(text, now)),
     scopes: whenGiven(scope, scopesOf),
   });
 }
 
-const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
-
-function momentOf(flag: string, text: string, now: number): number {
-  const span = spanMs(text);
-  const at = span === undefined ? (DATE.test(text) ? Date.parse(text) : Number.NaN) : now + span;
-  if (Number.isNaN(at)) {
-    throw usageError(
-      `${flag} takes 12h, 7d, 4w, a date such as 2027-01-31, or never, not "${echo(text)}"`,
-      `for example ${flag} 7d`,
-    );
-  }
+function endGiven(text: string, now: number): number | null {
+  if (text === "never") return null;
+  const at = momentGiven("--expires", text, now, 1);
   if (at > now) return at;
 
   throw usageError(
-    `${flag} ${echo(text)} lies in the past`,
+    `--expires ${echo(text)} lies in the past`,
     "headcount service keys revoke KEY ends a key now",
   );
 }

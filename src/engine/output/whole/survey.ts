@@ -1,4 +1,5 @@
 // Tested by test/unit/output-formats.test.ts.
+import { isDay, momentMs } from "../../../shared/contract/text.ts";
 import { ColumnUnion, eachCell, publishedFields } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { fieldValue, type JsonValue, type RecordKind } from "../../../shared/rows/values.ts";
@@ -11,8 +12,8 @@ export interface WholeOptions {
   readonly columns?: readonly string[] | undefined;
 }
 
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)$/;
-const DATE = /^\d{4}-\d\d-\d\d$/;
+/** What a column keeps whole: seconds, of which it has six decimals. */
+const INSTANT = /:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-])/;
 const LOWEST_BIGINT = -(2n ** 63n);
 const HIGHEST_BIGINT = 2n ** 63n - 1n;
 
@@ -79,9 +80,8 @@ function typeOf(value: NonNullable<JsonValue>): ColumnType {
 }
 
 function timeOf(text: string): "instant" | "date" | undefined {
-  if (DATE.test(text))
-    return new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text ? "date" : undefined;
-  return INSTANT.test(text) && !Number.isNaN(Date.parse(text)) ? "instant" : undefined;
+  if (isDay(text)) return "date";
+  return INSTANT.test(text) && !Number.isNaN(momentMs(text)) ? "instant" : undefined;
 }
 
 function common(a: ColumnType | undefined, b: ColumnType): ColumnType {
