@@ -243,6 +243,8 @@ export class Buyer {
 
     const before = this.#budget.room();
     await this.#reading.take("room");
+    // A look that was late proves something only after a rest.
+    if (this.#budget.room() <= before) await this.#reading.take("room");
     if (this.#budget.room() <= before) return false;
     this.#flight.unshelve();
     return true;

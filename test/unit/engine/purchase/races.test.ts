@@ -47,6 +47,9 @@ interface Habits {
   readonly charge?: (call: number) => number;
   /** Before the account is answered. */
   readonly account?: () => Promise<unknown>;
+  /** What it tells of the balance at the n-th look; it may be late. */
+  readonly shows?: (look: number, left: number) => number;
+  readonly honoursKeys?: boolean;
   /** While a record is written, before it counts. */
   readonly writes?: (record: string) => Promise<unknown> | undefined;
   /** Instead of a wait. */
@@ -87,14 +90,17 @@ class SlowDisk extends Disk {
 async function opened(habits: Habits) {
   const { cap, concurrency = 2, rows = 100, target = SEARCH } = habits;
   const size = target === SEARCH ? 10 : 1;
-  const service = { left: 1_000, others: 0, calls: [] as { readonly key: string }[] };
+  const service = { left: 1_000, others: 0, looks: 0, calls: [] as { readonly key: string }[] };
   const start = service.left;
 
   const answer = async (url: string, key: string, response: ServerResponse): Promise<void> => {
     let said: Said = {};
-    const balance = service.left;
-    if (url === "/v1/account") await habits.account?.();
-    else {
+    let balance = service.left;
+    if (url === "/v1/account") {
+      service.looks++;
+      balance = habits.shows?.(service.looks, balance) ?? balance;
+      await habits.account?.();
+    } else {
       const call = service.calls.push({ key });
       service.left -= habits.charge?.(call) ?? size;
       said = (await habits.page?.(call)) ?? {};
@@ -178,7 +184,7 @@ async function opened(habits: Habits) {
       perPage: size,
       perPageTold: true,
       concurrency,
-      honoursKeys: false,
+      honoursKeys: habits.honoursKeys ?? false,
       balance: habits.isMute ? undefined : balance,
       interrupted: interrupt.signal,
       commit: async () => undefined,
@@ -198,6 +204,7 @@ async function opened(habits: Habits) {
         .catch((error: unknown) => error),
     calls: service.calls,
     close: () => server.close(),
+    looks: () => service.looks,
     charged: () => start - service.left - service.others,
     spend: (amount: number, others = amount) => {
       service.left -= amount;
@@ -206,6 +213,7 @@ async function opened(habits: Habits) {
     create,
     interrupt,
     now,
+    pass: (ms: number) => clock.sleep(ms),
     run,
   };
 }
@@ -456,4 +464,64 @@ test("the balance is read once, at the end; of what is stopped with nothing in d
   await stopped.buy();
   expect(stopped.charged()).toBeGreaterThanOrEqual(30);
   expect(reads).toBe(1);
+});
+
+test("a look that was late is taken once more, after a rest, where a failure may have cost something", async () => {
+  const { buy, charged, looks, run } = await opened({
+    cap: 50,
+    concurrency: 1,
+    // It says that it took nothing.
+    page: (call) => (call === 3 ? { status: 503, used: 0 } : {}),
+    charge: (call) => (call === 3 ? 0 : 10),
+    shows: (look, left) => left + (look === 1 ? 10 : 0),
+  });
+  await buy();
+  expect([run.state.rows, charged(), looks()]).toEqual([20, 20, 2]);
+  expect(creditsToNumber(run.state.uncertain)).toBe(0);
+});
+
+test("a look that was late is taken once more before room is given up: the cap is landed on", async () => {
+  const isMiss = (call: number): boolean => call === 2 || call === 4;
+  const { buy, charged, looks, run } = await opened({
+    cap: 3,
+    concurrency: 1,
+    target: ENRICH,
+    rows: 5,
+    page: (call) => (isMiss(call) ? { status: 404, used: 0 } : {}),
+    charge: (call) => (isMiss(call) ? 0 : 1),
+    // The first one showed that a miss is free; the second one is for the room of the last company.
+    shows: (look, left) => left + (look === 2 ? 1 : 0),
+  });
+  await buy();
+  expect([charged(), looks()]).toEqual([3, 4]);
+  expect(creditsToNumber(run.state.uncertain)).toBe(0);
+});
+
+test("an account that tells no balance proves nothing free: what a 402 may have taken counts", async () => {
+  const { buy, looks, run } = await opened({
+    cap: 100,
+    concurrency: 1,
+    isMute: true,
+    page: (call) => (call === 3 ? { status: 402 } : {}),
+    charge: () => 10,
+  });
+  await buy();
+  expect([looks(), creditsToNumber(run.state.uncertain)]).toEqual([0, 10]);
+});
+
+test("a 402 is held against a balance that had time to show what it took", async () => {
+  let isLate = true;
+  const { buy, charged, run } = await opened({
+    cap: 100,
+    concurrency: 1,
+    page: (call) => (call === 3 ? { status: 402 } : {}),
+    charge: () => 10,
+    sleep: async (ms) => {
+      isLate &&= ms < 1_000;
+    },
+    shows: (_, left) => left + (isLate ? 10 : 0),
+  });
+  await buy();
+  expect(charged()).toBeLessThanOrEqual(100);
+  expect(creditsToNumber(run.state.books.atMost)).toBe(charged());
 });
