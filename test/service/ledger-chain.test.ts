@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { replyDigest } from "../../src/service/ledger/chain/links.ts";
 import { IDEMPOTENCY_TTL_MS, type Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
@@ -341,15 +341,43 @@ const REWRITTEN: readonly (readonly [what: string, sql: string, breach: RegExp])
     `UPDATE idempotency SET status = 200, headers = '{}', body = 'another', digest = '${REPLY}' WHERE key = 'a'`,
     /I17: the stored reply of hold \d+ is not the one that was settled/,
   ],
+  ...["a", "0"].map(
+    (key) =>
+      [
+        `a stored reply that is gone (${key})`,
+        `DELETE FROM idempotency WHERE key = '${key}'`,
+        /^I7: the stored reply of hold \d+ is gone before its time$/,
+      ] as const,
+  ),
+  [
+    "a stored reply whose day is said to be over",
+    `DELETE FROM idempotency WHERE key = 'a';
+     UPDATE holds SET kept_until = created_at WHERE idempotency_key = 'a'`,
+    /I17: entry \d+ \(charge\) of acme \(live\) does not follow/,
+  ],
+  [
+    "one of a call that cost nothing",
+    `DELETE FROM idempotency WHERE key = '0';
+     UPDATE holds SET kept_until = created_at WHERE idempotency_key = '0'`,
+    /I14: hold \d+ is not what/,
+  ],
+  [
+    "a link that is good for longer",
+    "UPDATE console_links SET expires_at = expires_at + 1",
+    /I17: the link 4+ is not what the audit last made of it/,
+  ],
+  ["a link that is gone", "DELETE FROM console_links", /I17: the link 4+ is gone/],
 ];
 
 test.each(REWRITTEN)("the chain tells of %s", async (_, sql, breach) => {
   const path = await ledgerFile();
   rewrite(path, sql);
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
   expect((await verifySqliteFile(path)).breaches.join("\n")).toMatch(breach);
 });
 
-test("a trigger that is gone is told, and stored replies that are removed break nothing", async () => {
+test("a trigger that is gone is told, and stored replies that went after their day break nothing", async () => {
   const path = await ledgerFile();
   rewrite(path, "DELETE FROM idempotency WHERE status IS NOT NULL");
   expect((await verifySqliteFile(path)).breaches).toEqual([]);
@@ -432,6 +460,8 @@ describe.skipIf(isLeftOut(hasPostgres))("on PostgreSQL", () => {
       ]) {
         await expect(client.query(sql), sql).rejects.toThrow(/never (changed|deleted)/);
       }
+      vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+      onTestFinished(() => void vi.useRealTimers());
       for (const [sql, breach] of [
         [
           "UPDATE entries SET note = 'x' WHERE kind = 'grant' AND account_id = 'x'",
@@ -446,6 +476,8 @@ describe.skipIf(isLeftOut(hasPostgres))("on PostgreSQL", () => {
           /I17: the key k_2 is not what the audit last made of it/,
         ],
         ["UPDATE plans SET per_day = 5 WHERE account_id = 'y'", /I17: the plan y is not/],
+        ["DELETE FROM console_links", /I17: the link 4+ is gone/],
+        ["DELETE FROM idempotency WHERE key = 'a'", /I7: the stored reply of hold \S+ is gone/],
       ] as const) {
         await client.query("BEGIN; SET LOCAL session_replication_role = replica");
         await client.query(sql);

@@ -220,7 +220,7 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
     accountId: rights.accountId,
     target: id,
   };
-  const changed = [["session", id] as const];
+  const changed = [["session", id] as const, ["link", hash] as const];
   yield* audit({ ...acted, changed, detail: { role: rights.role } }, session.createdAt);
 
   return rights;
@@ -233,7 +233,8 @@ function* addLink(
   const row = { hash, accountId, role, name, createdAt, expiresAt };
   if ((yield* insert("console_links", row, "ON CONFLICT (hash) DO NOTHING")) === 0) return;
   const acted = { actor: by, action: "link.made", accountId, target: `link ${hash.slice(0, 8)}` };
-  yield* audit({ ...acted, detail: { role, name } }, createdAt);
+  const changed = [["link", hash] as const];
+  yield* audit({ ...acted, changed, detail: { role, name } }, createdAt);
 }
 
 const PAGE_IN_FLIGHT = `SELECT amount FROM holds

@@ -35,7 +35,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-export const SCHEMA_VERSION = 11;
+export const SCHEMA_VERSION = 12;
 
 /**
  * Amounts are millionths. Constraints and triggers repeat
@@ -83,7 +83,7 @@ CREATE TABLE holds (
   state text NOT NULL CHECK (state IN ('pending', 'posted', 'voided', 'expired')),
   posted ${int} CHECK (posted BETWEEN 0 AND amount), owner text NOT NULL, request_id text NOT NULL,
   idempotency_key text,
-  created_at ${int} NOT NULL, resolved_at ${int}, digest text, reply text,
+  created_at ${int} NOT NULL, resolved_at ${int}, digest text, reply text, kept_until ${int},
   FOREIGN KEY (account_id, mode) REFERENCES balances (account_id, mode),
   CHECK ((state = 'pending') = (resolved_at IS NULL)),
   CHECK ((state = 'posted') = (posted IS NOT NULL))

@@ -34,6 +34,9 @@ const ENTRY_TYPES: readonly SqlType[] = [
   "text",
 ];
 
+/** Of a call without a key no reply is kept. */
+const UNKEPT = [null, null];
+
 /** Writes what was decided, chained to what is there: a statement for each table. */
 export function* writeGroup(
   writes: Writes,
@@ -58,15 +61,16 @@ export function* writeGroup(
     ] as const;
   });
 
-  const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));
+  // What a hold keeps of its reply: the digest, and until when.
+  const replied = new Map(replies.map((row) => [row[0], [row[6], row[5]]]));
   const { changed: resolved } = yield* tupled(
-    `WITH v (id, state, posted, resolved_at, reply, digest) AS (VALUES %)
+    `WITH v (id, state, posted, resolved_at, reply, kept_until, digest) AS (VALUES %)
      UPDATE holds SET state = v.state, posted = v.posted, resolved_at = v.resolved_at,
-       reply = v.reply, digest = v.digest
+       reply = v.reply, kept_until = v.kept_until, digest = v.digest
      FROM v WHERE holds.id = v.id AND holds.state = 'pending'`,
-    ["id", "text", "bigint", "bigint", "text", "text"],
+    ["id", "text", "bigint", "bigint", "text", "bigint", "text"],
     writes.resolved.map(({ id, posted, state }) => {
-      const values = [state, posted, now, replied.get(id) ?? null];
+      const values = [state, posted, now, ...(replied.get(id) ?? UNKEPT)];
       return [id, ...values, resolvedDigest(links.holds.get(id) ?? "", values)];
     }),
   );
@@ -188,7 +192,7 @@ function* writeUsage(entries: readonly Entry[], day: string): Steps<void> {
 function* writeEntries(
   entries: readonly Entry[],
   links: Links,
-  replies: ReadonlyMap<string, string>,
+  replies: ReadonlyMap<string, readonly unknown[]>,
   now: number,
 ): Steps<ReadonlyMap<string, string>> {
   const day = utcDay(now);
@@ -212,12 +216,8 @@ function* writeEntries(
       const values = [accountId, mode, kind, amount, entry.balanceAfter, holdId, ...rest];
       const place = placeKey(entry);
       const hold = holdId === null ? null : (links.holds.get(holdId) ?? null);
-      const link = entryLink(
-        heads.get(place) ?? "",
-        values,
-        hold,
-        replies.get(holdId ?? "") ?? null,
-      );
+      const reply = replies.get(holdId ?? "") ?? UNKEPT;
+      const link = entryLink(heads.get(place) ?? "", values, [hold, ...reply]);
       heads.set(place, link);
 
       return [...values, link];

@@ -24,8 +24,8 @@ export function digestOf(...parts: readonly DigestPart[]): string {
  *   a hold's digest      over what it was made with; where it ends without a charge over that
  *                        again with how it ended
  *   an entry's chain     over the entry before it of the same place, its own columns, and of a
- *                        charge its hold's digest and the digest of its reply; the last one is
- *                        `balances.head`
+ *                        charge its hold's digest, the digest of its reply and until when that
+ *                        is kept; the last one is `balances.head`
  *   a digest of audit    over the row before it, its own columns, and `states`: the digests of
  *                        the things that it has changed; the last one is in `chains`
  * A stored reply is in it by its digest, which stays with the hold when the reply goes.
@@ -37,13 +37,13 @@ const columnsOf = (names: string): readonly string[] => names.split(" ");
 export const HOLD_COLUMNS = columnsOf(
   "id account_id mode key_id call amount request_id idempotency_key owner created_at",
 );
-export const RESOLVED_COLUMNS = columnsOf("state posted resolved_at reply");
+export const RESOLVED_COLUMNS = columnsOf("state posted resolved_at reply kept_until");
 export const ENTRY_COLUMNS = columnsOf(
   "account_id mode kind amount balance_after hold_id refund_of " +
     "operation note day created_at actor price sold",
 );
 export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${column}`).join(", ")},
-  e.chain, h.digest AS hold_digest, h.reply
+  e.chain, h.digest AS hold_digest, h.reply, h.kept_until
   FROM entries e LEFT JOIN holds h ON h.id = e.hold_id`;
 export const AUDIT_COLUMNS = columnsOf("at actor action account_id target detail states");
 export const REPLY_COLUMNS = columnsOf("request_hash status headers body");
@@ -54,20 +54,15 @@ export const heldDigest = (values: readonly unknown[]): string =>
 export const resolvedDigest = (held: string, values: readonly unknown[]): string =>
   Number(values[1]) > 0 ? held : digestOf("resolved", held, ...(values as readonly DigestPart[]));
 
+/** @param held digests of its hold and of the reply, and until when that is kept */
 export const entryLink = (
   before: string,
   values: readonly unknown[],
-  hold: string | null,
-  reply: string | null,
-): string => digestOf("entry", before, ...(values as readonly DigestPart[]), hold, reply);
+  held: readonly unknown[],
+): string => digestOf("entry", before, ...([...values, ...held] as readonly DigestPart[]));
 
 export const linkOf = (before: string, row: Row): string =>
-  entryLink(
-    before,
-    valuesOf(row, ENTRY_COLUMNS),
-    row.hold_digest as string | null,
-    row.reply as string | null,
-  );
+  entryLink(before, valuesOf(row, ENTRY_COLUMNS), [row.hold_digest, row.reply, row.kept_until]);
 
 export const auditLink = (before: string, values: readonly unknown[]): string =>
   digestOf("audit", before, ...(values as readonly DigestPart[]));
@@ -118,6 +113,8 @@ export const THINGS = {
   cap: "SELECT key_id AS id, cap FROM budgets",
   session: `SELECT id, hash, proof_hash, account_id, role, key_hash, created_at, expires_at,
     ended_at FROM console_sessions`,
+  link: `SELECT hash AS id, account_id, role, name, created_at, expires_at, used_at
+    FROM console_links`,
 } as const;
 export const auditStateOf = (row: Readonly<Record<string, unknown>>): string =>
   digestOf("state", ...(Object.values(row) as DigestPart[]));
