@@ -181,19 +181,20 @@ export class PersonMatcher {
    * Whether a row of a file is the person's. A file does not say whose ids it has: an address
    * decides where there is one, a mail address where there is nothing else, and where a row has
    * none of them, whether it says of a name, and of all else, what a record of the person does.
+   * @param byName false: of a row without a name it is enough that it says nothing else
    */
-  isRow(row: JsonValue): boolean {
+  isRow(row: JsonValue, byName = true): boolean {
     if (!isNested(row)) return false;
     const beside = besideTable(row);
-    return this.#isOwn(row) || (beside !== undefined && this.#isOwn(beside));
+    return this.#isOwn(row, byName) || (beside !== undefined && this.#isOwn(beside, byName));
   }
 
-  #isOwn(row: JsonRecord): boolean {
+  #isOwn(row: JsonRecord, byName: boolean): boolean {
     const who = identityIn(row);
     if (who?.address !== undefined) return this.is({ id: undefined, address: who.address }, "");
     if (who?.id !== undefined) return this.#anyIds.includes(who.id);
     if (who?.email !== undefined) return this.#emails.has(who.email);
-    return this.#records.some((record) => isSame(row, record));
+    return this.#records.some((record) => isSame(row, record, byName));
   }
 
   /** Whether {@link isRow} may hold for a row with this text. */
@@ -429,8 +430,8 @@ const NAMES = ["name", "first_name", "last_name"];
 export const namesAnybody = (filters: object): boolean =>
   [...NAMES, "name_prefix", "network_url"].some((key) => key in filters);
 
-/** Whether a row says of a name, and of whatever else a record tells, the same. */
-function isSame(row: JsonRecord, record: JsonRecord): boolean {
+/** Whether a row says of a name, where that is asked, and of all else a record tells, the same. */
+function isSame(row: JsonRecord, record: JsonRecord, byName = true): boolean {
   const told = Object.entries(row).flatMap(([field, value]) => {
     const [cell, own] = [textOf(value), textOf(record[field])];
     return own === undefined && !(field in record) ? [] : [{ field, cell, own }];
@@ -441,8 +442,9 @@ function isSame(row: JsonRecord, record: JsonRecord): boolean {
       (cell !== undefined && own !== undefined && normalForm(cell) === normalForm(own)) ||
       /^\d{4}-\d{2}-\d{2}|^\d+(?:\.\d+)?$/.test(own ?? ""),
   );
-  const named = told.filter(({ field, cell }) => NAMES.includes(field) && cell !== undefined);
-  return isAlike && (named.length > 1 || named[0]?.field === "name");
+  const said = told.flatMap(({ field, cell }) => (cell === undefined ? [] : field));
+  const named = said.filter((field) => NAMES.includes(field));
+  return isAlike && (byName ? named.length > 1 || named[0] === "name" : said.length > 0);
 }
 
 /** Somebody as a record of a service says. */

@@ -154,9 +154,12 @@ const LINES = (): Lines => ({
   ],
   refresh: [asTyped`refresh --department Sales -o list.csv --yes --fields ${KEYLESS}`],
   employees: [
-    ...["kept.csv", "kept.xlsx --fields name", "kept-p.csv --prefix our_ --csv raw"].map(
-      (out) => asTyped`employees crm.csv --keep-input --max-credits 900 -o ${out.split(" ")}`,
-    ),
+    ...[
+      "kept.csv",
+      "kept.xlsx --fields name",
+      "kept-all.xlsx",
+      "kept-p.csv --prefix our_ --csv raw",
+    ].map((out) => asTyped`employees crm.csv --keep-input --max-credits 900 -o ${out.split(" ")}`),
     asTyped`employees --input crm.csv --max-credits 900 --misses missed.csv -o staff.ndjson`,
   ],
   enrich: [
@@ -279,6 +282,29 @@ test("in a table of one's own that was read, a person is named with it and in wh
   const forgot = await me.ends(5, ["forget", canary.network_url ?? "", "--yes"]);
   expect(await holding(me)).toEqual(["firms.csv", "firms.xlsx", "own.csv"]);
   for (const file of ["firms.csv", "firms.xlsx"]) expect(forgot.stderr).toContain(me.file(file));
+});
+
+test("a file whose rows tell nobody is named where whoever wrote it had the person, and no other", async () => {
+  const me = user(service.url, service.key);
+  const lines = [
+    [...SALES, "-o", "own.csv", "--fields", "first_name,title"],
+    asTyped`refresh --department Sales -o list.csv --yes --fields first_name,title`,
+    ...["csv", "xlsx", "parquet", "json", "ndjson.gz"].flatMap((form) => [
+      asTyped`owned export --fields first_name,title -o owned.${form}`,
+      asTyped`runs export last --fields title,country -o run.${form}`,
+    ]),
+    asTyped`search --department Legal --yes -o others.csv --fields department`,
+  ];
+  for (const line of lines) await ok(me, line);
+  const rows = readCsv(me.read("own.csv")).length;
+  const forgot = await me.ends(5, ["forget", canary.network_url ?? "", "--yes"]);
+  const named = forgot.stderr.match(/(?<=\/)[\w.-]+(?=\n)/g) ?? [];
+  expect(named.sort()).toEqual(
+    asTyped`list.csv owned.csv owned.json owned.ndjson.gz owned.parquet owned.xlsx
+      run.csv run.json run.ndjson.gz run.parquet run.xlsx`,
+  );
+  // What a run wrote itself is written again from it.
+  expect(readCsv(me.read("own.csv"))).toHaveLength(rows - 1);
 });
 
 test.each<[string, (text: string) => Buffer]>([

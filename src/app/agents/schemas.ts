@@ -82,7 +82,7 @@ export type Result<Name extends ToolName> = s.Of<(typeof outputs)[Name]>;
 
 const outputs = {
   account: s.object({
-    ...s.each(s.maybe(s.number), "balance", "held"),
+    ...s.each(s.maybeNumber, "balance", "held"),
     ...s.each(s.maybeText, "plan", "mode"),
     source: s.text,
     ...s.each(open, "limits", "costs"),
@@ -98,8 +98,8 @@ const outputs = {
   count_people: s.object({
     count: s.wholeNumberShape,
     as_of: s.maybeText,
-    cached: s.maybe(s.flag),
-    ...s.each(s.maybe(s.number), "unit_cost", "max_cost"),
+    cached: s.maybeFlag,
+    ...s.each(s.maybeNumber, "unit_cost", "max_cost"),
     owned: s.said(s.maybeWhole, "by your records; null: not known"),
     hints,
     parts: s.optionalProperty(s.list(s.object({ value: s.text, count: s.wholeNumberShape }))),
@@ -119,7 +119,7 @@ const outputs = {
   enrich_company: s.object({
     found: s.flag,
     company: s.optionalProperty(open),
-    run: s.optionalProperty(s.text),
+    run: s.optionalText,
     credits: s.number,
     budget_left: s.number,
   }),
@@ -129,9 +129,9 @@ const outputs = {
     profiles: s.wholeNumberShape,
     ...s.each(s.maybeWhole, "yours", "paid_again"),
     credits: s.number,
-    ...s.each(s.maybe(s.number), "balance_after", "budget_left"),
+    ...s.each(s.maybeNumber, "balance_after", "budget_left"),
     allowed: s.flag,
-    why_not: s.optionalProperty(s.text),
+    why_not: s.optionalText,
     notice: s.optionalProperty(s.said(s.text, "to know first")),
     hints,
   }),
@@ -142,7 +142,7 @@ const outputs = {
     next: s.optionalProperty(s.wholeNumberShape),
     cut: s.optionalProperty(s.texts),
   }),
-  runs: s.object({ runs: s.list(run), next: s.optionalProperty(s.text) }),
+  runs: s.object({ runs: s.list(run), next: s.optionalText }),
 } as const;
 
 export const toolSchema = (

@@ -20,7 +20,7 @@ const count = s.some(
     "one segment",
     s.object({
       count: s.wholeNumberShape,
-      cached: s.said(s.maybe(s.flag), "whether it is from the service's cache"),
+      cached: s.said(s.maybeFlag, "whether it is from the service's cache"),
       as_of: s.said(s.maybeText, "when it was counted, as the service says it"),
       filters: segments,
       ...priced,
@@ -65,7 +65,7 @@ const account = s.object({
     ...s.each(s.maybeText, "id", "name", "prefix"),
     mode: s.maybe(origin),
     source: s.text,
-    scopes: s.said(s.maybe(s.texts), "calls that it may make; null: all"),
+    scopes: s.said(s.maybeTexts, "calls that it may make; null: all"),
     ...s.each(s.maybeText, "created_at", "expires_at", "last_used_at"),
   }),
   cap: s.object(s.each(s.maybeCredits, "max_credits", "spent", "held", "left")),
@@ -121,7 +121,7 @@ const check = s.object({
   area: s.one("machine", "key", "service"),
   status: s.one("ok", "warn", "fail", "skip"),
   message: s.text,
-  fix: s.optionalProperty(s.text),
+  fix: s.optionalText,
 });
 
 const connection = s.object({

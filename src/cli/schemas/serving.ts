@@ -25,8 +25,8 @@ const key = s.object({
   scopes: s.texts,
   spent: s.creditsShape,
   max_credits: s.maybeCredits,
-  left: s.said(s.maybe(s.number), "of the cap"),
-  ...s.each(s.maybe(s.time), "last_used_at", "expires_at", "revoked_at"),
+  left: s.said(s.maybeNumber, "of the cap"),
+  ...s.each(s.maybeTime, "last_used_at", "expires_at", "revoked_at"),
   created_at: s.time,
   rotated_from: s.maybeText,
 });
@@ -76,8 +76,8 @@ const inputFile = s.object({
   file: s.text,
   format: s.text,
   rows: s.wholeNumberShape,
-  encoding: s.optionalProperty(s.text),
-  delimiter: s.optionalProperty(s.text),
+  encoding: s.optionalText,
+  delimiter: s.optionalText,
   skipped_lines: s.optionalProperty(s.wholeNumberShape),
   repaired: s.optionalProperty(s.wholeNumberShape),
   proposed: s.optionalProperty(
@@ -156,13 +156,10 @@ const account = s.object({
   ...s.each(s.creditsShape, "balance", "held", "test_balance"),
   keys: s.wholeNumberShape,
   created_at: s.time,
-  suspended_at: s.maybe(s.time),
+  suspended_at: s.maybeTime,
 });
 const state = s.object({ id: s.text, state: s.one("active", "suspended") });
-const breaches = s.said(
-  s.maybe(s.texts),
-  "what was found wrong; null where there is none to look at",
-);
+const breaches = s.said(s.maybeTexts, "what was found wrong; null where there is none to look at");
 
 export const SERVING = {
   "service suppress add": suppression.added,
@@ -171,7 +168,7 @@ export const SERVING = {
   "service suppress list": suppression.listed,
   "service suppress remove": suppression.removed,
   serve: s.said(
-    s.object({ url: s.text, key: s.optionalProperty(s.text), console: s.optionalProperty(s.text) }),
+    s.object({ url: s.text, key: s.optionalText, console: s.optionalText }),
     "one line once it answers; `key` only where one was just made",
   ),
   "service accounts create": s.object({ id: s.text, name: s.text }),
@@ -234,8 +231,8 @@ export const SERVING = {
       rows: s.wholeNumberShape,
       charged: s.creditsShape,
       refunded: s.creditsShape,
-      day: s.optionalProperty(s.text),
-      key: s.optionalProperty(s.text),
+      day: s.optionalText,
+      key: s.optionalText,
       name: s.optionalProperty(s.said(s.maybeText, "of the key")),
       call: s.optionalProperty(priced),
     }),
@@ -247,7 +244,7 @@ export const SERVING = {
     ledger: breaches,
     dataset: breaches,
     against: s.said(
-      s.maybe(s.texts),
+      s.maybeTexts,
       "what the ledger has no more as the backup has it; null where none was named",
     ),
     notes: s.texts,

@@ -167,7 +167,7 @@ const key = described(
     key: s.said(
       s.object({
         ...ofKey,
-        scopes: s.said(s.maybe(s.texts), "Calls that it may make; null: all.", ["count", "search"]),
+        scopes: s.said(s.maybeTexts, "Calls that it may make; null: all.", ["count", "search"]),
         created_at: time("When it was made."),
         expires_at: s.said(s.maybe(stamp), "When it ends; null: never.", null),
         last_used_at: s.said(s.maybe(stamp), "When it was last used.", "2026-10-01T09:29:00.000Z"),

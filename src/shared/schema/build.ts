@@ -64,10 +64,15 @@ export const maybe = <Schema extends Type.TSchema>(schema: Schema) => {
 export const maybeText = maybe(text);
 export const maybeCredits = maybe(creditsShape);
 export const texts = list(text);
+export const maybeTexts = maybe(texts);
+export const maybeTime = maybe(time);
+export const maybeNumber = maybe(number);
+export const maybeFlag = maybe(flag);
 export const maybeWhole = maybe(wholeNumberShape);
 
 export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) =>
   Type.Optional(schema);
+export const optionalText = optionalProperty(text);
 
 /**
  * An object of ours: every key is always there, but for

@@ -30,9 +30,9 @@ export const receipt = s.object({
   account_id: s.maybeText,
   key_mode: s.maybe(s.one("live", "test")),
   filters: s.maybe(segments),
-  companies: s.maybe(s.texts),
+  companies: s.maybeTexts,
   sample: s.maybe(sample),
-  new_only: s.maybe(s.object({ new: s.wholeNumberShape, whole: s.maybe(s.flag) })),
+  new_only: s.maybe(s.object({ new: s.wholeNumberShape, whole: s.maybeFlag })),
   count: s.said(
     s.maybeWhole,
     "rows that matched when it was quoted; of new people the parts to buy",
@@ -77,7 +77,7 @@ export const receipt = s.object({
 });
 
 export const rateLimited = s.said(
-  s.maybe(s.number),
+  s.maybeNumber,
   "what the rate limit alone makes it take; null where no limit is known",
 );
 
@@ -114,7 +114,7 @@ export const quoteShape = s.object({
   overlap: s.wholeNumberShape,
   sample: s.maybe(sample),
   owned: s.said(s.maybeWhole, "how many of them you own"),
-  owned_exact: s.maybe(s.flag),
+  owned_exact: s.maybeFlag,
   owned_calls: s.maybeWhole,
   owned_elsewhere: elsewhere,
   paid_again: s.said(s.maybeWhole, "how many of the rows to buy you own, at most"),
@@ -194,7 +194,7 @@ export const outcome = s.object({
   finished: s.time,
   rows: s.maybeWhole,
   rows_before: s.maybeWhole,
-  changed: s.maybe(s.flag),
+  changed: s.maybeFlag,
   credits: s.creditsShape,
   output: s.maybeText,
   run: s.maybeText,

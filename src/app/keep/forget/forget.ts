@@ -4,6 +4,7 @@ import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf, forgetPeople } from "../../../engine/library/forget.ts";
 import { withLibrary } from "../../../engine/library/take-in.ts";
 import { sha256Of } from "../../../engine/output/paths.ts";
+import type { RegisterEntry } from "../../../engine/output/register.ts";
 import type { Disk } from "../../../engine/runs/disk.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -110,15 +111,17 @@ async function tracesOf(
   for (const run of all) outputs.push(...(await outputsOf(run, person)));
 
   let owned = 0;
-  const { gone, ...files } = await registered(await registerOf(context).entries(), person);
-  outputs.push(...files.outputs);
-
   for (const path of data.libraries) {
     const bodies = await withLibrary(path, store, (library) =>
       [...bodiesOf(library)].filter(({ body }) => person.isOf(body, path)),
     );
     owned += new Set(bodies.map(({ n }) => n)).size;
   }
+
+  const had = (entry: RegisterEntry): boolean => mayHold(entry, all, owned);
+  const entries = await registerOf(context).entries();
+  const { gone, ...files } = await registered(entries, person, had);
+  outputs.push(...files.outputs);
 
   const touched = ({ plan, rows, isNamed, isIn, receipt }: RunFound): boolean =>
     rows > 0 ||
@@ -145,7 +148,7 @@ async function tracesOf(
     libraries: data.libraries,
     owned,
     outputs: once,
-    gone: gone.map((entry) => ({ path: entry.path, mayHold: mayHold(entry, all, owned) })),
+    gone: gone.map((entry) => ({ path: entry.path, mayHold: had(entry) })),
     histories,
     mentions,
   };
@@ -210,7 +213,9 @@ export async function forgetTraces(traces: Traces, context: Context): Promise<Fo
   for (const path of traces.libraries) await forgetIn(path, traces.person, store);
 
   // As they are now: what was cut is entered anew.
-  const after = await registered(await register.entries(), traces.person);
+  const after = await registered(await register.entries(), traces.person, ({ path }) =>
+    traces.outputs.some((one) => one.path === path && one.how === "left"),
+  );
 
   // Their own names name the person: nothing of ours keeps them.
   for (const { path } of entries) if (traces.person.isNamedIn(path)) await register.drop(path);

@@ -4,6 +4,7 @@ import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import {
   type Form,
   plainTextOf,
+  type RowChoice,
   rowsWithout,
   savedForm,
   type Written,
@@ -79,8 +80,15 @@ export async function outputsOf(
   return isOurs ? [{ path, how: "again", run: plan.id }] : [];
 }
 
-/** The files and tables of the register that have the person; those that runs write again apart. */
-export async function registered(entries: readonly RegisterEntry[], person: PersonMatcher) {
+/**
+ * The files and tables of the register that have the person; those that runs write again apart.
+ * @param had whether whoever wrote one had the person: rows may be theirs that tell nobody
+ */
+export async function registered(
+  entries: readonly RegisterEntry[],
+  person: PersonMatcher,
+  had: (entry: RegisterEntry) => boolean,
+) {
   const outputs: OutputFound[] = [];
   const gone: RegisterEntry[] = [];
   let [files, tables] = [0, 0];
@@ -98,7 +106,7 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
         outputs.push({ path, how: rows === undefined ? "left" : "deleted", run: undefined });
     } else {
       files++;
-      const how = await inFile(entry, person);
+      const how = await inFile(entry, person, had(entry));
       if (how !== undefined) outputs.push({ path, how, run: undefined });
     }
   }
@@ -109,10 +117,13 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
 async function inFile(
   entry: RegisterEntry,
   person: PersonMatcher,
+  hadIt: boolean,
 ): Promise<"cut" | "left" | undefined> {
   const { path, kind, sha256 } = entry;
   const form = formOf(entry);
   const rows = await rowsCut(entry, person).catch(() => 0);
+  const alike = { mayBeIn: () => true, isRow: (row: JsonValue) => person.isRow(row, false) };
+  if (rows === 0 && hadIt && (await rowsCut(entry, alike).catch(() => 0)) > 0) return "left";
   // Nothing is written through a link that somebody put there since.
   if (rows > 0) return (await isFile(path)) ? "cut" : "left";
 
@@ -153,12 +164,12 @@ const isFile = async (path: string): Promise<boolean> =>
  * Reads a file without the person's rows, and writes what is left.
  * @param to where; undefined: nothing is written @returns how many rows are gone
  */
-async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string): Promise<number> {
+async function rowsCut(entry: RegisterEntry, choice: RowChoice, to?: string): Promise<number> {
   const { path, kind } = entry;
   const form = formOf(entry);
   if (form === undefined || kind !== "person") return 0;
 
-  const rest = await rowsWithout(path, form, person, to && `${to}.scratch`);
+  const rest = await rowsWithout(path, form, choice, to && `${to}.scratch`);
   if (rest === undefined) return 0;
 
   const packer = openPacker(to === undefined ? undefined : form.packing);

@@ -230,10 +230,7 @@ bound.`)
     .does(LEDGER, atStore(context, showPlan));
 }
 
-async function setPlan(
-  { options, printer, store }: StoreDesk<AccountOptions>,
-  words: readonly string[],
-) {
+async function setPlan({ options, printer, store }: StoreDesk, words: readonly string[]) {
   const {
     name,
     "per-day": perDay,
@@ -258,7 +255,7 @@ async function setPlan(
   printPlan(await store.setPlan(options.account, changes), options, printer);
 }
 
-const showPlan = async ({ options, printer, store }: StoreDesk<AccountOptions>): Promise<void> =>
+const showPlan = async ({ options, printer, store }: StoreDesk): Promise<void> =>
   printPlan((await requireAccount(store, options.account, options)).plan, options, printer);
 
 function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Printer): void {

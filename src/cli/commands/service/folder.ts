@@ -74,7 +74,7 @@ export async function folderOf(options: FolderOptions, context: Context): Promis
     : resolve(context.cwd, options.data);
 }
 
-export interface StoreDesk<Options> extends Desk<Options> {
+export interface StoreDesk<Options = AccountOptions> extends Desk<Options> {
   readonly store: Store;
 }
 

@@ -127,7 +127,7 @@ async function show(
 }
 
 async function rotate(
-  { context, options, printer, store }: StoreDesk<AccountOptions>,
+  { context, options, printer, store }: StoreDesk,
   word: string,
   overlap: string,
 ) {
@@ -172,14 +172,14 @@ async function set({ context, options, printer, store }: StoreDesk<SetOptions>, 
   await printList(columns(context.now()), [await requireKey(store, id, options)], printer, "");
 }
 
-async function list({ context, options, printer, store }: StoreDesk<AccountOptions>) {
+async function list({ context, options, printer, store }: StoreDesk) {
   const none =
     "No keys yet: headcount service keys " +
     `create${forAccount(options)}${placeFlags(options)} makes one.`;
   await printList(columns(context.now()), await store.listKeys(options.account), printer, none);
 }
 
-async function revoke({ options, printer, store }: StoreDesk<AccountOptions>, word: string) {
+async function revoke({ options, printer, store }: StoreDesk, word: string) {
   const { id, revokedAt } = await requireKey(store, word, options);
   const revoked = revokedAt === null && (await store.revokeKey(id));
   if (printer.json) printer.document<"service keys revoke">({ id, revoked: true });

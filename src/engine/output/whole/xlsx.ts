@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
 import { clauses, failed, option, say } from "../../../shared/errors.ts";
 import { optional } from "../../../shared/packages.ts";
-import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
+import { cellOf, type JsonRecord, type JsonValue } from "../../../shared/rows/values.ts";
 import { textIn } from "../../../shared/tables/workbook.ts";
 import { zipParts } from "../../../shared/tables/zip.ts";
 import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
@@ -255,13 +255,14 @@ async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerat
 
   let names = new Map<string, string>();
   let count = 0;
+  /** Of each column: a sheet leaves empty cells out. */
+  const read = (text: string): JsonRecord => {
+    const cells = new Map(cellsIn(text));
+    return Object.fromEntries([...names].map(([at, name]) => [name, cells.get(at) ?? null]));
+  };
   const row = (all: string, number: string, text: string): string => {
     if (number === "1") names = new Map(cellsIn(text));
-    else if (
-      chosen(textIn(text), () =>
-        Object.fromEntries(cellsIn(text).map(([at, cell]) => [names.get(at), cell])),
-      )
-    ) {
+    else if (chosen(textIn(text), () => read(text))) {
       count++;
       return "";
     }
