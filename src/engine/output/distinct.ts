@@ -124,7 +124,7 @@ export class Distinct {
       return true;
     }
 
-    const address = id === undefined ? undefined : page.identity(index, ["network_url"]);
+    const address = id && page.identity(index, ["network_url"]);
     return this.#hashes.add(...identityHash(identity, address));
   }
 }

@@ -268,8 +268,7 @@ async function cut(
 ) {
   const page = Page.read(body, "person");
   const gone = told - page.length;
-  const all = page.indexes;
-  let rest = page.select(all.slice(Math.max(0, from - gone), to));
+  let rest = page.select(page.indexes.slice(Math.max(0, from - gone), to));
   if (run !== undefined && from > 0 && gone > 0) {
     const people = new Distinct("person", run.state.rows);
     for await (const own of run.pages(({ intent }) => intent.target === target)) {

@@ -215,7 +215,7 @@ export class Page {
     const column = keys.indexOf(field);
     const mayNest = keys.some((key) => field.startsWith(`${key}.`) || WRAPPERS.includes(key));
 
-    for (let index = 0; index < this.length; index++) {
+    for (const index of this.indexes) {
       const at = this.position(index);
       const isKnown = cells?.knows(at) === true;
       if (isKnown && column >= 0 && cells.start(at, column) !== 0) return true;

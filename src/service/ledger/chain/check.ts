@@ -325,7 +325,7 @@ const INVARIANTS: readonly string[] = [
 ];
 
 export function* verifySums(): Steps<readonly string[]> {
-  const rows = [...(yield* statementRows(GONE_REPLIES, Date.now()))];
-  for (const sql of INVARIANTS) rows.push(...(yield* statementRows(sql)));
-  return rows.map((row) => String(Object.values(row)[0]));
+  const rows = [yield* statementRows(GONE_REPLIES, Date.now())];
+  for (const sql of INVARIANTS) rows.push(yield* statementRows(sql));
+  return rows.flat().map((row) => String(Object.values(row)[0]));
 }
