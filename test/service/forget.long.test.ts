@@ -292,8 +292,15 @@ describe("headcount service forget", () => {
   test("names what somebody else put into the folder, and refuses a word that several people share", async () => {
     const dir = await made();
     writeFileSync(join(dir, "notes.txt"), `call ${CANARY.network_url} back\n`);
+    writeFileSync(join(dir, "import-rejects.ndjson"), `{"row": ${JSON.stringify(CANARY)}}\n`);
+    const other = asTyped`service suppress add network.example/in/some-body --data ${dir} --note`;
+    expect((await headcount(...other, `asked by ${CANARY.name}`)).code).toBe(0);
+    const list = join(dir, "dataset/suppression/list.ndjson");
+    expect(readFileSync(list, "utf8")).toContain(CANARY.name);
     const { code, err } = await forget(dir, CANARY.network_url, "--yes");
     expect([code, err]).toEqual([5, expect.stringContaining("notes.txt")]);
+    expect(err).toContain("2 files of the folder may still have the person: refused rows");
+    expect(readFileSync(list, "utf8")).not.toContain(CANARY.name);
     expect(readFileSync(join(dir, "notes.txt"), "utf8")).toContain("back");
     expect((await forget(dir, "company-3.example", "--yes")).err).toContain("service suppress add");
     const twice = [

@@ -1,10 +1,11 @@
+import { withoutNotes } from "../../../app/keep/forget/mentions.ts";
 import type { ServedPeople } from "../../../dataset/clickhouse/left-out.ts";
 import { SuppressionList } from "../../../engine/library/suppression.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { findInFolder, type InFolder, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName, takenFor } from "../../../shared/contract/naming/who.ts";
-import type { SuppressedName } from "../../../shared/contract/suppression.ts";
+import { FORGOTTEN, type SuppressedName } from "../../../shared/contract/suppression.ts";
 import { counted, echo, withoutPassword } from "../../../shared/contract/text.ts";
 import { type CliError, failed, shellWord } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
@@ -42,7 +43,7 @@ export function register(service: Command, context: Context): void {
 
 --dataset names a dataset in ClickHouse, as in "headcount serve".
 A reply that was bought is given again without the person, for nothing.
-Exit 5 names files that headcount did not write; exit 9: a file is in use.
+Exit 5 names files that are left to you: refused rows, what you put there; exit 9: a file is in use.
 See also: headcount service suppress`)
     .does(
       `reads data
@@ -90,8 +91,11 @@ async function forget(desk: Desk<ForgetOptions>, word: string) {
       const rest = await purge(traces, data, {
         setup,
         actor: actor(context),
-        suppress: (names) =>
-          new SuppressionList(data.folders.suppression, disk, lock).add(names, "forgotten"),
+        suppress: async (names) => {
+          const list = new SuppressionList(data.folders.suppression, disk, lock);
+          await list.add(names, FORGOTTEN);
+          await list.change((entries) => withoutNotes(entries, traces.person));
+        },
         step: (what) => step?.(what, "written"),
       });
 
@@ -135,11 +139,10 @@ function complain({
   }
   if (files.length === 0) return;
 
-  const [has, them] = files.length === 1 ? ["has", "it"] : ["have", "them"];
   throw failed
     .incomplete(
-      `${counted(files.length, "file")} of the folder still ${has} the person, ` +
-        `and headcount did not write ${them}`,
+      `${counted(files.length, "file")} of the folder may still have the person: ` +
+        "refused rows of an import, or what somebody put there",
       "delete or edit them",
       "files_left",
     )
