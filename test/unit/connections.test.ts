@@ -138,11 +138,26 @@ describe("the config file", () => {
     expect(readFileSync(join(other, "mine.json"), "utf8")).toContain('"default": "a"');
   });
 
-  test("entries that make no sense are left out, and inherited names are no connections", () => {
+  test.each(['"b": 5', '"b": {"base_url": "https://b"}', '"__proto__": {"baseUrl": "https://b"}'])(
+    "a connection that is none is named, and not lost by the next change: %s",
+    async (entry) => {
+      const dir = tempDir();
+      const text = `{"connections": {"a": {"baseUrl": "https://a"}, ${entry}}}`;
+      writeFileSync(configFile(dir), text);
+      const change = () => updateConfig(dir, (config) => ({ ...config, default: "a" }));
+      for (const act of [() => readConfig(dir), change])
+        expect((await caught(act)).message).toContain(
+          `has a connection "${/\w+/.exec(entry)}" without a name or a "baseUrl"`,
+        );
+      expect(readFileSync(configFile(dir), "utf8")).toBe(text);
+    },
+  );
+
+  test("facts that make no sense are left out, and inherited names are no connections", () => {
     const dir = tempDir();
     writeFileSync(
       configFile(dir),
-      '{"default":7,"connections":{"a":{"baseUrl":"https://a","dialect":{"paging":"x"},"keyStore":"paper"},"b":5,"__proto__":{"baseUrl":"https://evil"}}}',
+      '{"default":7,"connections":{"a":{"baseUrl":"https://a","dialect":{"paging":"x"},"keyStore":"paper"}}}',
     );
     const config = readConfig(dir);
     expect(config).toEqual({ connections: { a: { baseUrl: "https://a" } } });

@@ -91,11 +91,11 @@ export function readConfig(dir: string | undefined): Config {
   const file = configFile(dir);
   const parsed = objectIn(file);
   const connections: Record<string, Connection> = {};
-  for (const [name, value] of Object.entries(
-    isObject(parsed.connections) ? parsed.connections : {},
-  )) {
-    if (isObject(value) && typeof value.baseUrl === "string" && /^[a-z0-9]/.test(name))
-      connections[name] = connection(value);
+  // What was passed over here would be lost by the next change of the file.
+  for (const [name, value] of Object.entries<unknown>(Object(parsed.connections))) {
+    if (!isObject(value) || typeof value.baseUrl !== "string" || !/^[a-z0-9]/.test(name))
+      throw unreadable(file, `has a connection "${echo(name)}" without a name or a "baseUrl"`);
+    connections[name] = connection(value);
   }
 
   const runs = isObject(parsed.retention) ? parsed.retention.runs : undefined;
