@@ -2,6 +2,7 @@ import { checkRows } from "../../../engine/output/formats.ts";
 import { checkRoom } from "../../../engine/output/sinks/sink.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { alone, newPeople, theOutput, theSegment } from "../../../engine/purchase/locks.ts";
+import { atConnection } from "../../../engine/runs/plan.ts";
 import { flagsOf } from "../../../shared/contract/command-line.ts";
 import type { FreeAnswers } from "../../../shared/contract/hints.ts";
 import { creditsLess } from "../../../shared/contract/money.ts";
@@ -138,13 +139,16 @@ async function sightOf(list: Followed, counts: FreeCounts, { account, latest: { 
 async function partText(
   { filters }: Followed,
   { present, segmentTotal = present }: Sight,
-  { order: { word = "", output }, context }: Work,
+  { order: { word = "", output }, context, deps: { seller } }: Work,
 ): Promise<string> {
   const isNamed = output === undefined || output === (await listPath(word, context));
   const all = command("refresh", {
     arguments: [word],
     segment: flagsOf(filters),
-    options: isNamed ? [] : [option("output", output)],
+    options: [
+      ...(isNamed ? [] : [option("output", output)]),
+      ...atConnection(seller.connectionName),
+    ],
   });
   const text = say`a cap or a limit ended this list: it has ${grouped(present)} of the
     ${counted(segmentTotal, "person", "people")} of its segment, and nobody else is looked for;
