@@ -1,9 +1,9 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
 import type { KeySource } from "../engine/connections/resolve.ts";
 import { isFault } from "../engine/runs/journal.ts";
-import { atConnection } from "../engine/runs/plan.ts";
 import { ZERO } from "../shared/contract/money.ts";
 import {
+  atConnection,
   CliError,
   type CliErrorInit,
   type CodeOf,

@@ -3,6 +3,7 @@ import { credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import {
+  atConnection,
   CliError,
   clauses,
   command,
@@ -232,10 +233,6 @@ export const listCommand = (filters: Filters, list: string, connection: string):
     segment: flagsOf(filters),
     options: [option("output", list), ...atConnection(connection)],
   });
-
-/** Whom a command asks; "environment" is what variables alone make up. */
-export const atConnection = (name: string) =>
-  name === "environment" ? [] : [option("connection", name)];
 
 /** The file that a run writes, or the list that it buys for; null: stdout. */
 export const fileOf = ({ output, target }: Pick<Plan, "output" | "target">): string | null =>

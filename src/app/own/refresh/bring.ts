@@ -2,12 +2,11 @@ import { checkRows } from "../../../engine/output/formats.ts";
 import { checkRoom } from "../../../engine/output/sinks/sink.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { alone, newPeople, theOutput, theSegment } from "../../../engine/purchase/locks.ts";
-import { atConnection } from "../../../engine/runs/plan.ts";
 import { flagsOf } from "../../../shared/contract/command-line.ts";
 import type { FreeAnswers } from "../../../shared/contract/hints.ts";
 import { creditsLess } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
-import { command, option, say, usageError } from "../../../shared/errors.ts";
+import { atConnection, command, option, say, usageError } from "../../../shared/errors.ts";
 import { type CountedSegment, tellHints } from "../../count/hints.ts";
 import { freeCounts, type Sight, soundly } from "../look.ts";
 import { libraryOf, type Prepared, prepare } from "./begin.ts";
@@ -150,6 +149,7 @@ async function partText(
       ...atConnection(seller.connectionName),
     ],
   });
+
   const text = say`a cap or a limit ended this list: it has ${grouped(present)} of the
     ${counted(segmentTotal, "person", "people")} of its segment, and nobody else is looked for;
     ${all} prices the others`;
