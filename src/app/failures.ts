@@ -3,6 +3,7 @@ import type { KeySource } from "../engine/connections/resolve.ts";
 import { isFault } from "../engine/runs/journal.ts";
 import { ZERO } from "../shared/contract/money.ts";
 import {
+  atConnection,
   CliError,
   type CliErrorInit,
   type CodeOf,
@@ -32,12 +33,8 @@ export interface CallSite {
   readonly sampleDir?: string | undefined;
 }
 
-/** Whether the connection has a name of its own: "environment" is what variables alone make up. */
-const isNamed = ({ connectionName }: CallSite): boolean => connectionName !== "environment";
 const doctor = (site: CallSite): OwnCommand =>
-  command("doctor", {
-    options: isNamed(site) ? [option("connection", site.connectionName)] : [],
-  });
+  command("doctor", { options: atConnection(site.connectionName) });
 
 /** What an answer says, and of which call. */
 interface Answered extends CallSite {

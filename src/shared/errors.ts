@@ -130,6 +130,10 @@ export const option = (name: string, value?: number | string): Option => new Opt
 
 export const command = (name: string, words?: Words): OwnCommand => new OwnCommand(name, words);
 
+/** Whom a command asks; "environment" is what variables alone make up. */
+export const atConnection = (name: string) =>
+  name === "environment" ? [] : [option("connection", name)];
+
 /**
  * A sentence in the words of a door; commands stay known as such.
  * @returns undefined where the door has no word for a part of it

@@ -442,6 +442,7 @@ function isSame(row: JsonRecord, record: JsonRecord, byName = true): boolean {
       (cell !== undefined && own !== undefined && normalForm(cell) === normalForm(own)) ||
       /^\d{4}-\d{2}-\d{2}|^\d+(?:\.\d+)?$/.test(own ?? ""),
   );
+
   const said = told.flatMap(({ field, cell }) => (cell === undefined ? [] : field));
   const named = said.filter((field) => NAMES.includes(field));
   return isAlike && (byName ? named.length > 1 || named[0] === "name" : said.length > 0);

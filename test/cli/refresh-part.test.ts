@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { seeded, user } from "../support/export.ts";
 import { keysIn, keysOf, without } from "../support/kept-list.ts";
@@ -97,4 +97,18 @@ test("a job that names it as its list keeps that list, and with filters beside i
   const whole = await run("jobs run kept --file jobs.json");
   expect(whole.code, whole.stderr).toBe(0);
   expect(keysIn(me, "p.ndjson")).toEqual(keysOf(now));
+});
+
+test("what it says to type asks the connection that the list is of", async () => {
+  const { service, run, me } = await boughtPart("--limit 25");
+  mkdirSync(me.file("config"), { recursive: true });
+  const connections = { work: { baseUrl: service.url } };
+  writeFileSync(me.file("config/config.json"), JSON.stringify({ connections }));
+  const bought = await run("search -c work --department Sales --yes -o w.ndjson --limit 25");
+  expect(bought.code, bought.stderr).toBe(0);
+  const refreshed = await run("refresh -c work w.ndjson");
+  expect(refreshed.code, refreshed.stderr).toBe(0);
+  expect(refreshed.stderr).toContain(
+    "headcount refresh w.ndjson --department=Sales -c work prices",
+  );
 });

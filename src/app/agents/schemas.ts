@@ -48,7 +48,7 @@ const inputs = (filters: typeof open) => ({
     run: word,
     fields: words(FIELDS_MOST),
     where: s.optionalProperty(filters),
-    offset: s.optionalProperty(s.wholeNumberShape),
+    offset: s.optionalWhole,
     limit: upTo(ROWS_MOST),
   }),
   runs: s.object({
@@ -139,7 +139,7 @@ const outputs = {
     source: s.text,
     rows: s.list(open),
     total: s.wholeNumberShape,
-    next: s.optionalProperty(s.wholeNumberShape),
+    next: s.optionalWhole,
     cut: s.optionalProperty(s.texts),
   }),
   runs: s.object({ runs: s.list(run), next: s.optionalText }),

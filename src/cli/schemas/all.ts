@@ -245,7 +245,7 @@ const BUYING = {
   enrich: purchase(
     company,
     s.titled("one company that is named", company),
-    s.titled("--keep-input", s.list(s.map(s.anything))),
+    s.titled("--keep-input", s.list(s.members)),
   ),
   "owned export": s.some(s.titled("rows, where they go to stdout", s.list(person)), exportedOwned),
   read: purchase(person),

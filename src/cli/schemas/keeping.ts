@@ -231,5 +231,5 @@ export const KEEPING = {
     receipt: s.maybe(receipt),
   }),
   spend,
-  sql: s.said(s.list(s.map(s.anything)), "the rows, keyed by the query's columns"),
+  sql: s.said(s.list(s.members), "the rows, keyed by the query's columns"),
 };

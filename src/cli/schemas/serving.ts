@@ -78,8 +78,8 @@ const inputFile = s.object({
   rows: s.wholeNumberShape,
   encoding: s.optionalText,
   delimiter: s.optionalText,
-  skipped_lines: s.optionalProperty(s.wholeNumberShape),
-  repaired: s.optionalProperty(s.wholeNumberShape),
+  skipped_lines: s.optionalWhole,
+  repaired: s.optionalWhole,
   proposed: s.optionalProperty(
     s.said(s.map(s.text), "columns of other names that a map may take: our field, the column"),
   ),
@@ -90,7 +90,7 @@ const rejected = s.object({
   column: s.said(s.maybeText, "the column of the file that is to blame; null: the row as a whole"),
   value: s.said(s.maybeText, "what is in it, at most 200 characters"),
   detail: s.text,
-  line: s.optionalProperty(s.wholeNumberShape),
+  line: s.optionalWhole,
   row_number: s.optionalProperty(s.said(s.wholeNumberShape, "of Parquet")),
 });
 const table = {
@@ -183,7 +183,7 @@ export const SERVING = {
       action: s.text,
       account: s.maybeText,
       target: s.maybeText,
-      detail: s.map(s.anything),
+      detail: s.members,
     }),
   ),
   "service credits add": adjusted,

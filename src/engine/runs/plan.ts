@@ -3,6 +3,7 @@ import { credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import {
+  atConnection,
   CliError,
   clauses,
   command,
@@ -205,13 +206,12 @@ type Resumed = Pick<Plan, "id" | "target"> & Partial<Pick<Plan, "output" | "conn
 export function resumeOf(run: Resumed, raise: Raise = {}): OwnCommand {
   const { id, target, output = null, connection = "environment" } = run;
   if (target.kind === "search" && target.list !== undefined)
-    return listCommand(target.filters, target.list);
+    return listCommand(target.filters, target.list, connection);
   if (target.kind === "search" && raise.withOwned) {
-    const at = connection === "environment" ? [] : [option("connection", connection)];
     const file = output === null ? [] : [option("output", output), option("overwrite")];
     return command("search", {
       segment: flagsOf(target.filters),
-      options: [...raiseOptions(raise), ...file, ...at],
+      options: [...raiseOptions(raise), ...file, ...atConnection(connection)],
     });
   }
   return command("resume", { arguments: [id], options: raiseOptions(raise) });
@@ -228,8 +228,11 @@ export function notReached(error: unknown, run: Resumed, { limit, maxCredits }: 
   return error.with({ next, hint: error.hint ? clauses(error.hint, goesOn) : goesOn });
 }
 
-export const listCommand = (filters: Filters, list: string): OwnCommand =>
-  command("refresh", { segment: flagsOf(filters), options: [option("output", list)] });
+export const listCommand = (filters: Filters, list: string, connection: string): OwnCommand =>
+  command("refresh", {
+    segment: flagsOf(filters),
+    options: [option("output", list), ...atConnection(connection)],
+  });
 
 /** The file that a run writes, or the list that it buys for; null: stdout. */
 export const fileOf = ({ output, target }: Pick<Plan, "output" | "target">): string | null =>

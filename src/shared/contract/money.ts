@@ -81,7 +81,7 @@ export const ungrouped = (text: string): string =>
  */
 export function typedCredits(value: unknown): Credits | undefined {
   const text = typeof value === "number" ? String(value) : value;
-  const isUnsure = typeof text === "string" && /^\s*[1-9]\d{0,2}\.\d\d0\s*$/.test(text);
+  const isUnsure = /^\s*[1-9]\d{0,2}\.\d\d0\s*$/.test(String(text));
   const amount = isUnsure ? undefined : parseCredits(text);
   return amount !== undefined && amount >= 0n ? amount : undefined;
 }

@@ -35,6 +35,7 @@ export const list = <Item extends Type.TSchema>(
 ): Type.TArray<Item> => Type.Array(items, bounds);
 export const map = <Value extends Type.TSchema>(values: Value) =>
   raw<Record<string, Type.Static<Value>>>({ type: "object", additionalProperties: values });
+export const members = map(anything);
 export const some = <Schemas extends Type.TSchema[]>(
   ...schemas: readonly [...Schemas]
 ): Type.TUnion<Schemas> => Type.Union([...schemas]);
@@ -73,6 +74,7 @@ export const maybeWhole = maybe(wholeNumberShape);
 export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) =>
   Type.Optional(schema);
 export const optionalText = optionalProperty(text);
+export const optionalWhole = optionalProperty(wholeNumberShape);
 
 /**
  * An object of ours: every key is always there, but for

@@ -6,7 +6,7 @@ import { flagsOf } from "../../../shared/contract/command-line.ts";
 import type { FreeAnswers } from "../../../shared/contract/hints.ts";
 import { creditsLess } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
-import { command, option, say, usageError } from "../../../shared/errors.ts";
+import { atConnection, command, option, say, usageError } from "../../../shared/errors.ts";
 import { type CountedSegment, tellHints } from "../../count/hints.ts";
 import { freeCounts, type Sight, soundly } from "../look.ts";
 import { libraryOf, type Prepared, prepare } from "./begin.ts";
@@ -138,14 +138,18 @@ async function sightOf(list: Followed, counts: FreeCounts, { account, latest: { 
 async function partText(
   { filters }: Followed,
   { present, segmentTotal = present }: Sight,
-  { order: { word = "", output }, context }: Work,
+  { order: { word = "", output }, context, deps: { seller } }: Work,
 ): Promise<string> {
   const isNamed = output === undefined || output === (await listPath(word, context));
   const all = command("refresh", {
     arguments: [word],
     segment: flagsOf(filters),
-    options: isNamed ? [] : [option("output", output)],
+    options: [
+      ...(isNamed ? [] : [option("output", output)]),
+      ...atConnection(seller.connectionName),
+    ],
   });
+
   const text = say`a cap or a limit ended this list: it has ${grouped(present)} of the
     ${counted(segmentTotal, "person", "people")} of its segment, and nobody else is looked for;
     ${all} prices the others`;

@@ -149,7 +149,7 @@ async function writeFiles(
     { ...view, kind: "person", fields: view.fields ?? columns },
     work,
   ).catch((error) => {
-    throw unwritten(error, result, order);
+    throw unwritten(error, result, work);
   });
 
   return await Promise.all(
@@ -166,7 +166,7 @@ async function writeFiles(
 function unwritten(
   error: unknown,
   { list, rows, spent }: Brought,
-  { output = "" }: RefreshOrder,
+  { order: { output = "" }, deps: { seller } }: Work,
 ): unknown {
   const failure = error instanceof CliError ? error : systemFailure(error);
   if (rows === 0 || failure === undefined) return error;
@@ -179,7 +179,7 @@ function unwritten(
   return failure.with({
     category: "incomplete",
     details: [...failure.details, ...details],
-    next: listCommand(list.filters, output),
+    next: listCommand(list.filters, output, seller.connectionName),
   });
 }
 
