@@ -59,7 +59,7 @@ export class ColumnUnion {
     }
 
     const present = new Uint8Array(cells?.keys.length ?? 0);
-    for (let index = 0; index < page.length; index++) {
+    for (const index of page.indexes) {
       if (cells !== undefined && noteKeys(cells, page.position(index), present)) continue;
       eachCell(page.row(index), (column) => this.#columns.add(column));
     }

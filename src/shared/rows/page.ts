@@ -243,7 +243,7 @@ export class Page {
 
     const lineBreak = Uint8Array.of(LINE_BREAK);
     const parts: Uint8Array[] = [];
-    for (let index = 0; index < this.length; index++)
+    for (const index of this.indexes)
       parts.push(this.#line(this.position(index)), lineBreak);
 
     return Buffer.concat(parts);
