@@ -96,7 +96,7 @@ export class Distinct {
   take(page: Page): Page {
     const again = new Set<number>();
     const ids = page.cells?.ids;
-    for (const index of page.indexes) {
+    for (let index = 0; index < page.length; index++) {
       const at = 3 * page.position(index);
       const mark = ids?.[at + 2];
       const isNew =

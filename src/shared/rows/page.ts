@@ -138,7 +138,9 @@ export class Page {
 
   /** Of its rows, from 0 on. */
   get indexes(): number[] {
-    return [...new Array(this.length).keys()];
+    const all: number[] = [];
+    for (let index = 0; index < this.length; index++) all.push(index);
+    return all;
   }
 
   select(indexes: readonly number[]): Page {

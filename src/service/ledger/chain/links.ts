@@ -1,18 +1,17 @@
 import { hash } from "node:crypto";
 import { change, type Row, type Steps, statementRows } from "../database.ts";
 
-export type DigestPart = string | number | bigint | null;
-
 /**
  * SHA-256 over the parts, base64url; each with its length,
  * so that no part can pass for the end of another.
+ * @param parts values of columns: texts, numbers, or null
  */
-export function digestOf(...parts: readonly DigestPart[]): string {
+export function digestOf(...parts: readonly unknown[]): string {
   let text = "";
   for (const part of parts) {
     if (part === null) text += "-;";
     else {
-      const each = typeof part === "string" ? part : part.toString();
+      const each = typeof part === "string" ? part : (part as number | bigint).toString();
       text += `${each.length}:${each};`;
     }
   }
@@ -48,24 +47,23 @@ export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${col
 export const AUDIT_COLUMNS = columnsOf("at actor action account_id target detail states");
 export const REPLY_COLUMNS = columnsOf("request_hash status headers body");
 
-export const heldDigest = (values: readonly unknown[]): string =>
-  digestOf("hold", ...(values as readonly DigestPart[]));
+export const heldDigest = (values: readonly unknown[]): string => digestOf("hold", ...values);
 
 export const resolvedDigest = (held: string, values: readonly unknown[]): string =>
-  Number(values[1]) > 0 ? held : digestOf("resolved", held, ...(values as readonly DigestPart[]));
+  Number(values[1]) > 0 ? held : digestOf("resolved", held, ...values);
 
 /** @param held digests of its hold and of the reply, and until when that is kept */
 export const entryLink = (
   before: string,
   values: readonly unknown[],
   held: readonly unknown[],
-): string => digestOf("entry", before, ...([...values, ...held] as readonly DigestPart[]));
+): string => digestOf("entry", before, ...values, ...held);
 
 export const linkOf = (before: string, row: Row): string =>
   entryLink(before, valuesOf(row, ENTRY_COLUMNS), [row.hold_digest, row.reply, row.kept_until]);
 
 export const auditLink = (before: string, values: readonly unknown[]): string =>
-  digestOf("audit", before, ...(values as readonly DigestPart[]));
+  digestOf("audit", before, ...values);
 
 /**
  * @param values of {@link REPLY_COLUMNS}: the headers as JSON, the body as text or as its bytes;
@@ -73,7 +71,7 @@ export const auditLink = (before: string, values: readonly unknown[]): string =>
  */
 export function replyDigest([requestHash, status, headers, body]: readonly unknown[]): string {
   const bodyHash = body === null ? null : hash("sha256", body as string | Buffer, "base64url");
-  return digestOf("reply", ...([requestHash, status, headers] as DigestPart[]), bodyHash);
+  return digestOf("reply", requestHash, status, headers, bodyHash);
 }
 
 export const valuesOf = (row: Row, columns: readonly string[]): readonly unknown[] =>
@@ -117,7 +115,7 @@ export const THINGS = {
     FROM console_links`,
 } as const;
 export const auditStateOf = (row: Readonly<Record<string, unknown>>): string =>
-  digestOf("state", ...(Object.values(row) as DigestPart[]));
+  digestOf("state", ...Object.values(row));
 
 /**
  * One act, in the transaction of the act itself, and its last part: acts wait here for each other.
