@@ -245,8 +245,7 @@ export class Page {
 
     const lineBreak = Uint8Array.of(LINE_BREAK);
     const parts: Uint8Array[] = [];
-    for (const index of this.indexes)
-      parts.push(this.#line(this.position(index)), lineBreak);
+    for (const index of this.indexes) parts.push(this.#line(this.position(index)), lineBreak);
 
     return Buffer.concat(parts);
   }
