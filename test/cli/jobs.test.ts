@@ -53,6 +53,11 @@ describe("the file", () => {
       'jobs.jsonc:1:32: "max_credits" is an amount of credits with at most six decimals, not "2.000": write the amount as 2 or 2000',
     ],
     [
+      "a limit of rows, which is no amount of credits",
+      '{"jobs": {"a": {"limit": "1.500"}}}',
+      '"limit" is a whole number from 1 to 1000000000000, not "1.500"\n',
+    ],
+    [
       "a wait that is none",
       '{"jobs": {"a": {"max_wait": "soon"}}}',
       '"max_wait" is seconds from 0 to 604800, or a span such as 2m (minutes) or 1h, not "soon"',

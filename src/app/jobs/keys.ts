@@ -19,6 +19,8 @@ interface Kind<T> {
   readonly schema: s.Schema;
   /** Undefined: that is none. */
   readonly read: (value: unknown) => T | undefined;
+  /** Of an amount that may be grouped: how to write it. */
+  readonly meant?: typeof creditsMeant;
 }
 
 const TEXT = s.more(s.text, { pattern: "\\S" });
@@ -58,6 +60,7 @@ const credits: Kind<Credits> = {
   is: "an amount of credits with at most six decimals",
   schema: SCALAR,
   read: typedCredits,
+  meant: creditsMeant,
 };
 const monthly: Kind<Credits> = {
   is: "credits a month, such as 2000/month",
@@ -66,6 +69,7 @@ const monthly: Kind<Credits> = {
     const [amount, period = ""] = asText(value)?.split(/\/(.*)/s, 2) ?? [];
     return period.trim() === "month" ? credits.read(amount) || undefined : undefined;
   },
+  meant: (text) => creditsMeant(text.replace(/\/.*/s, "")),
 };
 const share: Kind<number> = {
   is: "a percentage from 0% to 100%",
@@ -222,14 +226,14 @@ export function readValue(
   name: string,
   value: unknown,
 ): { readonly value: unknown } | string {
-  const { is, read } = keys[name]?.takes ?? { is: "unknown", read: () => undefined };
-  const got = read(value);
+  const kind = keys[name]?.takes;
+  const got = kind?.read(value);
   if (got !== undefined) return { value: got };
   // An address may hold a secret, and errors go to logs.
   const isShown = typeof value !== "object" && !String(value).includes("//");
-  const amount = creditsMeant(String(value).replace(/\/.*/s, ""));
+  const amount = kind?.meant?.(String(value)) ?? "";
   const advice = amount === "" ? "" : `: write the amount as ${amount}`;
-  return `"${name}" is ${is}${isShown ? `, not "${echo(value)}"${advice}` : ""}`;
+  return `"${name}" is ${kind?.is ?? "unknown"}${isShown ? `, not "${echo(value)}"${advice}` : ""}`;
 }
 
 /** A job's name is a folder and a word of a command line. */
